@@ -16,6 +16,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
+	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
 // Plot is a line chart over rows: one line for each value of Series.
@@ -477,6 +478,9 @@ func split(plots []Plot, keys []string) []Plot {
 func (r *Result) caption() string {
 	release, _, _ := strings.Cut(r.Version, "+") // pictures do not change with every commit
 	s := fmt.Sprintf("rdmasim %s, profile %s (%s), %s", release, r.Profile, r.ProfileHash, r.seeds())
+	if slices.Contains(r.Hypotheses, profile.TimingNotCalibrated) {
+		s += ", " + profile.TimingNotCalibrated
+	}
 	if !r.Complete {
 		s += ", INCOMPLETE"
 	}

@@ -4,6 +4,7 @@ package experiment
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
+	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
 // Row is a flat object with its keys in the order in which they were set. Units
@@ -260,12 +262,18 @@ func (r *Result) writeTable(w io.Writer) error {
 	if !r.Complete {
 		state = ", INCOMPLETE"
 	}
-	hyp := "none"
-	if len(r.Hypotheses) > 0 {
-		hyp = strings.Join(r.Hypotheses, ", ")
-	}
-	_, err := fmt.Fprintf(w, "rdmasim %s, profile %s (%s), %s%s; hypotheses on: %s\n", r.Version, r.Profile, r.ProfileHash, r.seeds(), state, hyp)
+	_, err := fmt.Fprintf(w, "rdmasim %s, profile %s (%s), %s%s; %s\n", r.Version, r.Profile, r.ProfileHash, r.seeds(), state, trust(r.Hypotheses))
 	return err
+}
+
+// trust is what results say of themselves: that timing is not calibrated, where it is not, and the hypotheses.
+func trust(hypotheses []string) string {
+	rest := slices.DeleteFunc(slices.Clone(hypotheses), func(h string) bool { return h == profile.TimingNotCalibrated })
+	s := "hypotheses on: " + cmp.Or(strings.Join(rest, ", "), "none")
+	if len(rest) < len(hypotheses) {
+		s = profile.TimingNotCalibrated + "; " + s
+	}
+	return s
 }
 
 // kindOf is the kind of rows of one kind.

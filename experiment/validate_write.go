@@ -66,11 +66,7 @@ func (r *ValidationReport) writeTable(w io.Writer) error {
 	}
 	r.writeSummary(w)
 	for _, p := range keysOf(r.Profiles) {
-		h := "none"
-		if len(r.Hypotheses[p]) > 0 {
-			h = strings.Join(r.Hypotheses[p], ", ")
-		}
-		fmt.Fprintf(w, "  profile %s (%s); hypotheses on: %s\n", p, r.Profiles[p], h)
+		fmt.Fprintf(w, "  profile %s (%s); %s\n", p, r.Profiles[p], trust(r.Hypotheses[p]))
 	}
 	return nil
 }

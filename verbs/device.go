@@ -77,9 +77,11 @@ type DeviceAttr struct {
 	MaxMW, MaxAH                int
 	MaxSRQ, MaxSRQWR, MaxSRQSGE int
 	MaxMcastGrp                 int
-	MaxPKeys                    uint16
-	LocalCAAckDelay             uint8
-	PhysPortCnt                 uint8
+	// MaxMcastQPAttach is how many QPs one multicast group takes, and MaxTotalMcastQPAttach all of them together.
+	MaxMcastQPAttach, MaxTotalMcastQPAttach int
+	MaxPKeys                                uint16
+	LocalCAAckDelay                         uint8
+	PhysPortCnt                             uint8
 }
 
 // DeviceAtomicWrite in DeviceAttrEx.CapFlagsEx says that the kernel's driver has atomic writes

@@ -242,7 +242,7 @@ func TestGuestsWithoutAnEntryOfAttributes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for kernel, ids := range map[string][]string{"6.1": {"MLX-26", "MLX-27"}, "6.12": {"MLX-26"}, "newest": {"MLX-26"}} {
+	for kernel, ids := range map[string][]string{"6.1": {"MLX-26"}, "6.12": {"MLX-26", "MLX-29"}, "newest": {"MLX-26", "MLX-29"}} {
 		run, err := report.ReadFile(t.Context(), "../../fixtures/recordings/part/guest-"+kernel+".json")
 		if err != nil {
 			t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/internal/cli/input/commands"
 	"github.com/rdmasim/rdmasim/internal/cli/outfile"
+	"github.com/rdmasim/rdmasim/internal/cli/plain"
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
@@ -298,6 +299,14 @@ tolerance and not marked as a known miss, or is marked as one and within its tol
 	return c
 }
 
+// noteTiming says on standard error that the rates of a command are no evidence, where its output, such as that of an
+// unmodified program, has no place for it.
+func noteTiming(c *cobra.Command, command string, p *profile.Profile) {
+	if p.NotCalibrated != "" {
+		fmt.Fprintf(c.ErrOrStderr(), "rdmasim %s: profile %s: %s: %s\n", command, plain.Line(p.Name), profile.TimingNotCalibrated, plain.Line(p.NotCalibrated))
+	}
+}
+
 func profileCommand() *cobra.Command {
 	c := &cobra.Command{Use: "profile", Short: "Show device and host profiles, each value with its source", Args: func(c *cobra.Command, args []string) error {
 		if len(args) == 1 && slices.Contains(profile.List(), args[0]) {
@@ -327,6 +336,10 @@ func profileCommand() *cobra.Command {
 			}
 			var b bytes.Buffer
 			p.Show(&b)
+			fmt.Fprintln(&b)
+			if err := showAttributes(&b, p); err != nil {
+				return err
+			}
 			_, err = c.OutOrStdout().Write(b.Bytes())
 			return err
 		},

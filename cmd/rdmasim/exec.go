@@ -90,6 +90,7 @@ the program, or 2 if it cannot be started.`,
 				}
 			}
 			cfg.Args, cfg.Profile, cfg.NoODP = args, p, !odp
+			noteTiming(c, "exec", p)
 			status, err := exec.Run(c.Context(), &cfg)
 			var bad *exec.UsageError
 			switch {

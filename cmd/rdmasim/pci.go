@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -29,7 +28,7 @@ The options for QEMU are printed. The session ends with an interrupt or SIGTERM,
 disconnects the guests. rdmasim vm boots a guest, too.`,
 		Args: commands.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			cfg, err := f.config(c.Context(), outfile.Named{Flag: "--socket", Path: f.cfg.Socket}, outfile.Named{Flag: "--wire", Path: f.cfg.Wire})
+			cfg, err := f.config(c, outfile.Named{Flag: "--socket", Path: f.cfg.Socket}, outfile.Named{Flag: "--wire", Path: f.cfg.Wire})
 			if err != nil {
 				return err
 			}
@@ -71,7 +70,7 @@ func (f *adapterFlags) add(c *cobra.Command) {
 }
 
 // config reads the files that the flags name. Outputs are those beside the capture.
-func (f *adapterFlags) config(ctx context.Context, outputs ...outfile.Named) (*pci.Config, error) {
+func (f *adapterFlags) config(c *cobra.Command, outputs ...outfile.Named) (*pci.Config, error) {
 	outputs = append(outputs, outfile.Named{Flag: "--pcap", Path: f.cfg.Pcap})
 	err := input.Needs(f.flags, "pcap-limit", "pcap")
 	if err == nil {
@@ -83,8 +82,9 @@ func (f *adapterFlags) config(ctx context.Context, outputs ...outfile.Named) (*p
 	if f.cfg.Profile, err = profile.Load(f.name); err != nil {
 		return nil, &experiment.UsageError{Err: err}
 	}
+	noteTiming(c, c.Name(), f.cfg.Profile)
 	if f.faults != "" {
-		src, err := input.ReadFile(ctx, f.faults)
+		src, err := input.ReadFile(c.Context(), f.faults)
 		if err != nil {
 			return nil, &experiment.UsageError{Err: fmt.Errorf("--fault: %w", err)}
 		}

@@ -207,6 +207,7 @@ func perfOnSimulator(c *cobra.Command, f *perfFlags, client *perf.Options, store
 	if err := p.Validate(); err != nil {
 		return usagef("perf: --set: %w", err)
 	}
+	noteTiming(c, "perf", p)
 	if client.Host == "" {
 		client = client.Client()
 	}
@@ -246,7 +247,7 @@ func perfOnSimulator(c *cobra.Command, f *perfFlags, client *perf.Options, store
 		}
 		err = withLoss(c, err, frames.Commit(func(io.Writer) error { return tb.Close() })) // also of a test that failed or was interrupted
 	}()
-	e := &perfEnds{f: f, interrupted: interrupted, report: report, out: stored.tee(c.OutOrStdout())}
+	e := &perfEnds{f: f, timing: p.Timing(), interrupted: interrupted, report: report, out: stored.tee(c.OutOrStdout())}
 	return e.run(c, tb, client, stored)
 }
 
@@ -274,6 +275,7 @@ type perfEnds struct {
 	out            io.Writer // the client's
 	server, errors bytes.Buffer
 	use            perfUse
+	timing         []string // what Timing of the profile says
 }
 
 // noteRNR says that senders have waited since no receive was posted: how much of a test that takes depends on its length.
@@ -340,7 +342,7 @@ func (e *perfEnds) run(c *cobra.Command, tb *testbed.Testbed, client *perf.Optio
 		return err
 	}
 	e.noteRNR(c, tb)
-	return stored.print(c.OutOrStdout(), "simulator "+e.f.profile)
+	return stored.print(c.OutOrStdout(), strings.Join(append([]string{"simulator " + e.f.profile}, e.timing...), ", "))
 }
 
 // perfFailed prints perftest's words for what went wrong, and then which step failed, why, and what to try.

@@ -51,7 +51,7 @@ kernel and, where QEMU is older than 10.1, a QEMU. The exit status is that of th
 			if len(guest.Sockets) > 0 {
 				return runGuest(c.Context(), &guest)
 			}
-			cfg, err := f.config(c.Context(), outfile.Named{Flag: "--dmesg", Path: guest.Dmesg})
+			cfg, err := f.config(c, outfile.Named{Flag: "--dmesg", Path: guest.Dmesg})
 			if err != nil {
 				return err
 			}

@@ -176,6 +176,7 @@ func deviceAttr(a *C.struct_ibv_device_attr) verbs.DeviceAttr {
 		MaxQPRdAtom: int(a.max_qp_rd_atom), MaxResRdAtom: int(a.max_res_rd_atom), MaxQPInitRdAtom: int(a.max_qp_init_rd_atom),
 		Atomic: verbs.AtomicCap(a.atomic_cap), MaxMW: int(a.max_mw), MaxAH: int(a.max_ah), MaxSRQ: int(a.max_srq),
 		MaxSRQWR: int(a.max_srq_wr), MaxSRQSGE: int(a.max_srq_sge), MaxMcastGrp: int(a.max_mcast_grp),
+		MaxMcastQPAttach: int(a.max_mcast_qp_attach), MaxTotalMcastQPAttach: int(a.max_total_mcast_qp_attach),
 		MaxPKeys: uint16(a.max_pkeys), LocalCAAckDelay: uint8(a.local_ca_ack_delay), PhysPortCnt: uint8(a.phys_port_cnt),
 	}
 }

@@ -21,6 +21,8 @@ func cmdAttachMCG(d *Device, in, _ []byte) prm.Status {
 		return prm.StatusBadResState
 	case d.groups[gid] == nil && len(d.groups) >= 1<<d.p.LogMaxMCG:
 		return prm.StatusLimErr
+	case len(d.groups[gid]) >= d.p.MaxQPMCG:
+		return prm.StatusLimErr
 	}
 	d.groups[gid] = append(d.groups[gid], q)
 	q.joined++

@@ -260,3 +260,24 @@ func TestManyPaths(t *testing.T) {
 	}
 	w.free()
 }
+
+// A group takes as many queue pairs as the device says (max_qp_mcg), and one more after one has left.
+func TestGroupIsFull(t *testing.T) {
+	h, _, _ := udHosts(t)
+	var last *tQP
+	for i := range h.d.p.MaxQPMCG {
+		if last = h.newUD(tQKey); last.group(prm.OpAttachToMCG) != prm.StatusOK {
+			t.Fatalf("queue pair %d of %d is refused", i+1, h.d.p.MaxQPMCG)
+		}
+	}
+	more := h.newUD(tQKey)
+	if st := more.group(prm.OpAttachToMCG); st != prm.StatusLimErr {
+		t.Errorf("one queue pair more: %v, want %v", st, prm.StatusLimErr)
+	}
+	if st := last.group(prm.OpDetachFromMCG); st != prm.StatusOK {
+		t.Fatal(st)
+	}
+	if st := more.group(prm.OpAttachToMCG); st != prm.StatusOK {
+		t.Errorf("after one has left: %v", st)
+	}
+}

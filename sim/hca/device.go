@@ -89,7 +89,7 @@ func New(e *sim.Engine, name string, bus pcie.Bus, p Params, id Identity) *Devic
 	}
 	if p.LinkLayer == InfiniBand {
 		d.ib, d.port.mute = new(ibPort), true
-		d.ib.reset()
+		d.ib.reset(d.p.PortCapMask, d.p.PortCapMask2)
 	}
 	d.reset()
 	return d

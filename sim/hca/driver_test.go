@@ -18,7 +18,7 @@ func testParams() Params {
 	ns := sim.Nanosecond
 	return Params{
 		LogMaxQP: 18, LogMaxQPSize: 15, LogMaxCQ: 18, LogMaxCQSize: 22, LogMaxEQ: 7, LogMaxEQSize: 22,
-		LogMaxMkey: 20, LogMaxPD: 16, LogMaxXRCD: 8, LogMaxMsg: 30, LogMaxRAReq: 4, LogMaxRARes: 4, LogMaxKLMList: 16, LogMaxSRQ: 10, LogMaxSRQSz: 12,
+		LogMaxMkey: 20, LogMaxPD: 16, LogMaxXRCD: 8, LogMaxMsg: 30, LogMaxRAReq: 4, LogMaxRARes: 4, LogMaxKLMList: 16, LogMaxSRQ: 10, LogMaxSRQSz: 12, LogMaxMCG: 10, MaxQPMCG: 6, PortCapMask: 0x2651e848,
 		MaxWQESizeSQ: 1024, MaxWQESizeRQ: 512, MaxQCounters: 128, GIDTableSize: 16, LocalCAAckDelay: 16, Vectors: 8,
 		BFRegSize: 512, BARSize: 1 << 24, DCT: true, DCTurn: 900 * ns, Atomics: true, ScatterToCQE: true, CQECompMax: 64, CQECompTimeout: 2 * sim.Microsecond, CQEVersion: 1, CoreClockKHz: 156250,
 		PUs: 16, PUService: 100 * ns, PUPacket: 20 * ns, RequesterLatency: 140 * ns, IssueInterval: 5 * ns,

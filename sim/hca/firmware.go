@@ -145,6 +145,8 @@ func fillGeneral(c prm.HCACap, p *Params) {
 	c.SetRoCE(true)
 	c.SetRoCERWSupported(true)
 	c.SetAtomic(p.Atomics)
+	c.SetPKV(true)
+	c.SetQKV(true)
 	c.SetRC(true)
 	c.SetUC(true)
 	c.SetUD(true)
@@ -168,6 +170,7 @@ func fillGeneral(c prm.HCACap, p *Params) {
 	c.SetLogMaxXRCD(uint32(p.LogMaxXRCD))
 	c.SetLogMaxTransportDomain(uint32(p.LogMaxPD))
 	c.SetLogMaxMCG(uint32(p.LogMaxMCG))
+	c.SetMaxQPMCG(uint32(p.MaxQPMCG))
 	c.SetLogMaxCurrentUCList(logMaxVportList[prm.VportListUC])
 	c.SetLogMaxCurrentMCList(logMaxVportList[prm.VportListMC])
 	c.SetLogMaxVLANList(logMaxVportList[prm.VportListVLAN])
@@ -193,8 +196,6 @@ func fillIB(c prm.HCACap) {
 	c.SetLogMaxCurrentUCList(0)
 	c.SetLogMaxCurrentMCList(0)
 	c.SetLogMaxVLANList(0)
-	c.SetPKV(true)
-	c.SetQKV(true)
 }
 
 // fillMemic writes the capability page.

@@ -29,6 +29,7 @@ func cmdQueryHCAVport(d *Device, in, out []byte) prm.Status {
 	c.SetNodeGUID(d.id.GUID)
 	c.SetCapMask1(b.capMask)
 	c.SetCapMask1FieldSelect(ibCapChangeable)
+	c.SetCapMask2(b.capMask2)
 	c.SetLID(uint32(b.info.LID))
 	c.SetLMC(uint32(b.info.LMC))
 	c.SetSubnetTimeout(uint32(b.info.SubnetTimeout))

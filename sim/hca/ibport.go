@@ -12,7 +12,7 @@ type ibPort struct {
 	lids  lidRange      // for which the port takes packets
 	pkeys [ibPKeys]uint16
 
-	capMask            uint32
+	capMask, capMask2  uint32
 	badPKeys, badQKeys uint16 // violations, as the port's attributes count them
 }
 
@@ -42,17 +42,14 @@ const (
 	ibPKeyCode = 0
 )
 
-// ibCapMask is the capability mask that ibstat shows for ports of ConnectX-4 and -5.
-const ibCapMask = 0x2651e848
-
 // ibCapChangeable are the bits of it that a driver may change: they say which agents the host runs, of
 // communication management, SNMP tunnelling, device management and vendor classes (ib_verbs.h,
 // IB_PORT_*_SUP).
 const ibCapChangeable = 1<<16 | 1<<17 | 1<<19 | 1<<21
 
 // portInfo in the state after power-on, with the cable in.
-func (b *ibPort) reset() {
-	*b = ibPort{capMask: ibCapMask, info: roce.PortInfo{State: roce.PortInit, MTU: roce.MTU4096, VLs: 1}}
+func (b *ibPort) reset(capMask, capMask2 uint32) {
+	*b = ibPort{capMask: capMask, capMask2: capMask2, info: roce.PortInfo{State: roce.PortInit, MTU: roce.MTU4096, VLs: 1}}
 	b.pkeys[0] = roce.DefaultPKey
 	b.update()
 }

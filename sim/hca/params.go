@@ -25,7 +25,8 @@ type Params struct {
 	LogMaxRARes            uint8 // as responder
 	LogMaxKLMList          uint8
 	LogMaxSRQ, LogMaxSRQSz uint8 // SRQs; WQEs of one
-	LogMaxMCG              uint8 // reported only
+	LogMaxMCG              uint8 // multicast groups
+	MaxQPMCG               int   // QPs in one of them
 	MaxWQESizeSQ           int   // bytes of a send WQE, at most 1024
 	MaxWQESizeRQ           int   // bytes of a receive WQE
 	MaxQCounters           int   // Q counter sets, at most 255
@@ -45,6 +46,8 @@ type Params struct {
 	CQArm                  CQArm    // which completions that are there an arm reports: a hypothesis
 	CQEVersion             uint8    // 1: CQEs carry the user index
 	CoreClockKHz           uint64   // of the free-running timer and of CQE timestamps
+	PortCapMask            uint32   // CapabilityMask of an InfiniBand port after power-on (IBTA 14.2.5.6)
+	PortCapMask2           uint32   // CapabilityMask2 of it
 	MemicSize              int      // bytes of memory on the device for programs; 0: none
 	MemicOps               bool     // a write to an address adds to a byte of it, a read of another tests and sets
 	ReservedNumbers        int      // log2 of the QP numbers of an object that reserves them; 0: there is none
@@ -208,6 +211,8 @@ func (p *Params) Check() error {
 	pos("LogMaxPD", int64(p.LogMaxPD), 2, 24)
 	pos("LogMaxSRQ", int64(p.LogMaxSRQ), 1, 24)
 	pos("LogMaxSRQSz", int64(p.LogMaxSRQSz), 1, 15)
+	pos("LogMaxMCG", int64(p.LogMaxMCG), 1, 24)
+	pos("MaxQPMCG", int64(p.MaxQPMCG), 1, 1<<24)
 	pos("LogMaxXRCD", int64(p.LogMaxXRCD), 1, 24)
 	pos("LogMaxMsg", int64(p.LogMaxMsg), 12, 31)
 	pos("LogMaxRAReq", int64(p.LogMaxRAReq), 0, 7)

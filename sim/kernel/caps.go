@@ -19,6 +19,7 @@ type caps struct {
 	logMaxQP, logMaxQPSz, logMaxCQ, logCQSz          uint32
 	logMaxMKey, logMaxPD, logMaxSRQ, logSRQSz        uint32
 	logMaxMsg, logMaxMCG, logPGSz                    uint32
+	maxQPMCG                                         int
 	logRAReq, logRARes                               uint32
 	logRAReqDC, logRAResDC                           uint32
 	dct                                              bool   // the dynamically connected transport
@@ -115,11 +116,11 @@ const maxSGERd = (512 - 16 - 16) / 16
 // maxSendSGE leaves room for a control and a remote address segment.
 func (c *caps) maxSendSGE() int { return (min(c.maxWQESQ, 512) - 32) / 16 }
 
-// maxQPWR is mlx5_ib_calc_max_qp_wr of 6.12: WQEs of the largest overhead and one
-// data segment, 256 bytes, of which a ring holds a quarter of its basic blocks. The
-// kernels of the static generation promised a work request for each basic block.
-func (c *caps) maxQPWR(g Generation) int {
-	if g == Static {
+// maxQPWR is max_qp_wr. Kernels used to promise a work request for each basic block of the largest
+// ring. Since 6.12 (mlx5_ib_calc_max_qp_wr) it is what a send ring has room for: a WQE of the
+// largest overhead with one data segment takes 256 bytes, so that a quarter remains.
+func (c *caps) maxQPWR(p *Params) int {
+	if p.Generation == Static || p.MaxQPWR == QPWRBlocks {
 		return 1 << c.logMaxQPSz
 	}
 	return 1 << c.logMaxQPSz * 64 / 256

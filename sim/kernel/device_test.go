@@ -175,15 +175,19 @@ func TestQueryDevice(t *testing.T) {
 		{"max_cq", a.MaxCQ, 16777216}, {"max_cqe", a.MaxCQE, 4194303}, {"max_mr", a.MaxMR, 16777216},
 		{"max_qp_rd_atom", a.MaxQPRdAtom, 16}, {"max_res_rd_atom", a.MaxResRdAtom, 16 * 262144},
 		{"atomic", int(a.Atomic), int(verbs.AtomicHCA)}, {"clock", int(a.HCACoreClockKHz), 156250},
+		{"max_mcast_qp_attach", a.MaxMcastQPAttach, 240}, {"max_total_mcast_qp_attach", a.MaxTotalMcastQPAttach, 503316480},
 		{"max_dyn_bfregs", int(a.MaxDynBFRegs), 1024}, {"ports", int(a.PhysPortCntEx), 1},
 	} {
 		if x.got != x.want {
 			t.Errorf("%s: %d, want %d", x.what, x.got, x.want)
 		}
 	}
-	s = newSetup(t, testParams())
-	if a, _ := s.open().QueryDevice(Caller{}); a.MaxQPWR != 8192 {
-		t.Errorf("max_qp_wr of 6.12: %d", a.MaxQPWR)
+	for rule, want := range map[QPWRRule]int{QPWRBlocks: 32768, QPWRRequests: 8192} {
+		p := testParams()
+		p.MaxQPWR = rule
+		if a, _ := newSetup(t, p).open().QueryDevice(Caller{}); a.MaxQPWR != want {
+			t.Errorf("max_qp_wr by %s: %d, want %d", QPWRWords[rule], a.MaxQPWR, want)
+		}
 	}
 }
 

@@ -52,6 +52,8 @@ func newFake() *fakeFunction {
 	g := prm.HCACap(f.caps[prm.CapGeneral])
 	g.SetLogMaxQP(18)
 	g.SetLogMaxQPSz(15)
+	g.SetLogMaxMCG(21)
+	g.SetMaxQPMCG(240)
 	g.SetLogMaxCQ(24)
 	g.SetLogMaxCQSz(22)
 	g.SetCQResize(true)

@@ -20,6 +20,20 @@ const (
 	Static
 )
 
+// QPWRRule says how the kernel derives max_qp_wr from the size of the largest ring.
+type QPWRRule uint8
+
+// Rules.
+const (
+	// QPWRBlocks is a work request for each basic block, as Linux 6.1 says, which a send ring has no room for.
+	QPWRBlocks QPWRRule = iota
+	// QPWRRequests is as many work requests as a send ring has room for, as Linux 6.12 says.
+	QPWRRequests
+)
+
+// QPWRWords are the words for QPWRRule.
+var QPWRWords = []string{"blocks", "requests"}
+
 // Params are costs and limits of the kernel, and what the machine's administrator
 // and its PCI bus decide. The zero value is not usable; Validate says what is missing.
 type Params struct {
@@ -32,6 +46,8 @@ type Params struct {
 	Paging PagingEra
 	// XRC is who an XRC target QP belongs to. Zero is valid here too (XRC6_1).
 	XRC XRCEra
+	// MaxQPWR is what max_qp_wr counts. Zero is valid here too (QPWRBlocks).
+	MaxQPWR QPWRRule
 	// PageSize of the host in bytes. sim/mem has pages of 4096.
 	PageSize int
 	// CacheLine of the host in bytes, as the kernel reports it to the library at open.
@@ -106,7 +122,7 @@ const maxVectors, maxLinkSpeed = 2048, 1 << 16
 func (p *Params) Validate() error {
 	v := reflect.ValueOf(*p)
 	for i := range v.NumField() {
-		if name := v.Type().Field(i).Name; name != "Generation" && name != "MKeyCache" && name != "PCIRevision" && name != "Paging" && name != "XRC" && name != "SQD" && name != "AtomicWrite" && name != "Dmabuf" && name != "DmabufExport" && name != "PinDmabuf" && v.Field(i).IsZero() {
+		if name := v.Type().Field(i).Name; name != "Generation" && name != "MKeyCache" && name != "PCIRevision" && name != "Paging" && name != "XRC" && name != "MaxQPWR" && name != "SQD" && name != "AtomicWrite" && name != "Dmabuf" && name != "DmabufExport" && name != "PinDmabuf" && v.Field(i).IsZero() {
 			return fmt.Errorf("kernel: parameter %s is missing: %w", name, syscall.EINVAL)
 		}
 	}
@@ -118,6 +134,9 @@ func (p *Params) Validate() error {
 	}
 	if p.XRC > XRCCreator {
 		return fmt.Errorf("kernel: xrc %d: want 6.1, 4.9, 3.2, ofed-1.3, proposal or creator: %w", p.XRC, syscall.EINVAL)
+	}
+	if p.MaxQPWR > QPWRRequests {
+		return fmt.Errorf("kernel: MaxQPWR is %d: want blocks or requests: %w", p.MaxQPWR, syscall.EINVAL)
 	}
 	if p.Generation > Static {
 		return fmt.Errorf("kernel: generation %d: want dynamic or static: %w", p.Generation, syscall.EINVAL)

@@ -23,7 +23,7 @@ func (u *Ucontext) QueryDevice(c Caller) (a verbs.DeviceAttrEx, err error) {
 		NodeGUID: k.nodeGUID, SysImageGUID: k.sysImageGUID,
 		MaxMRSize: math.MaxUint64, PageSizeCap: ^uint64(0) << k.logPGSz,
 		VendorID: k.vendorID, VendorPartID: uint32(d.p.PCIDevice), HWVer: uint32(d.p.PCIRevision),
-		MaxQP: 1 << k.logMaxQP, MaxQPWR: k.maxQPWR(d.p.Generation),
+		MaxQP: 1 << k.logMaxQP, MaxQPWR: k.maxQPWR(&d.p),
 		DeviceCapFlags: k.flags(),
 		MaxSGE:         min(k.maxSendSGE(), k.maxWQERQ/16), MaxSGERd: maxSGERd,
 		MaxCQ: 1 << k.logMaxCQ, MaxCQE: 1<<k.logCQSz - 1,
@@ -32,7 +32,7 @@ func (u *Ucontext) QueryDevice(c Caller) (a verbs.DeviceAttrEx, err error) {
 		MaxResRdAtom: 1 << k.logRAReq << k.logMaxQP,
 		MaxAH:        math.MaxInt32,
 		MaxSRQ:       1 << k.logMaxSRQ, MaxSRQWR: 1<<k.logSRQSz - 1, MaxSRQSGE: k.maxWQERQ/16 - 1,
-		MaxMcastGrp: 1 << k.logMaxMCG, MaxPKeys: uint16(k.pkeys),
+		MaxMcastGrp: 1 << k.logMaxMCG, MaxMcastQPAttach: k.maxQPMCG, MaxTotalMcastQPAttach: k.maxQPMCG << k.logMaxMCG, MaxPKeys: uint16(k.pkeys),
 		LocalCAAckDelay: k.ackDelay, PhysPortCnt: uint8(k.ports),
 	}
 	if k.hostAtomics {

@@ -164,6 +164,7 @@ func (c *caps) general(g prm.HCACap) {
 	c.logMaxMKey, c.logMaxPD = g.LogMaxMKey(), g.LogMaxPD()
 	c.logMaxSRQ, c.logSRQSz = g.LogMaxSRQ(), g.LogMaxSRQSz()
 	c.logMaxMsg, c.logMaxMCG, c.logPGSz = g.LogMaxMsg(), g.LogMaxMCG(), g.LogPGSz()
+	c.maxQPMCG = int(g.MaxQPMCG())
 	c.logRAReq, c.logRARes = g.LogMaxRAReqQP(), g.LogMaxRAResQP()
 	c.dct, c.logRAReqDC, c.logRAResDC = g.DCT(), g.LogMaxRAReqDC(), g.LogMaxRAResDC()
 	c.maxWQESQ, c.maxWQERQ = int(g.MaxWQESzSQ()), int(g.MaxWQESzRQ())

@@ -11,10 +11,13 @@ import (
 
 // file is a profile as it is written.
 type file struct {
-	Name     string           `yaml:"name" required:"true"`
-	Title    string           `yaml:"title" required:"true"`
-	Extends  string           `yaml:"extends"`
-	Partial  bool             `yaml:"partial"`
+	Name    string `yaml:"name" required:"true"`
+	Title   string `yaml:"title" required:"true"`
+	Extends string `yaml:"extends"`
+	Partial bool   `yaml:"partial"`
+	// NotCalibrated says why the times are no evidence; a file that extends this one has the same.
+	NotCalibrated string `yaml:"not_calibrated"`
+
 	CPU      map[string]entry `yaml:"cpu"`
 	PCIe     map[string]entry `yaml:"pcie"`
 	HCA      map[string]entry `yaml:"hca"`

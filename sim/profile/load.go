@@ -77,6 +77,9 @@ func (p *Profile) apply(doc *input.Doc, f *file, seen []string) error {
 			return err
 		}
 	}
+	if f.NotCalibrated != "" {
+		p.NotCalibrated = f.NotCalibrated
+	}
 	known := map[string]param{}
 	for _, q := range p.params() {
 		known[q.key] = q

@@ -13,6 +13,7 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/gpu"
 	"github.com/rdmasim/rdmasim/sim/hca"
+	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/sim/link"
 	"github.com/rdmasim/rdmasim/sim/odp"
 )
@@ -52,6 +53,7 @@ var kinds = map[string]Kind{
 	"gpu.memory": Size, "gpu.bar1": Size, "gpu.page": Size, "gpu.write_buffer": Size, "gpu.copy_rate": Rate, "gpu.switch_write": Rate, "gpu.switch_read": Rate,
 	"gpu.root_write": Rate, "gpu.root_read": Rate, "gpu.socket_write": Rate, "gpu.socket_read": Rate,
 	"kernel.pci_device": Hex, "kernel.pci_revision": Hex, "hca.vendor_part_id": Hex, "odp.rc": Hex, "odp.ud": Hex, "odp.xrc": Hex,
+	"hca.port_cap_mask": Hex, "hca.port_cap_mask2": Hex,
 }
 
 // generations are the values of kernel.Generation.
@@ -63,6 +65,7 @@ var words = map[string][]string{
 	"uar.bf_conflict":   {"none", "serialize", "refetch"},
 	"kernel.mkey_cache": {"lifo", "fifo", "none"},
 	"kernel.paging":     {"6.2", "6.14", "5.16", "5.5", "5.0"},
+	"kernel.max_qp_wr":  kernel.QPWRWords,
 	"kernel.xrc":        {"6.1", "4.9", "3.2", "ofed-1.3", "proposal", "creator"},
 	"kernel.generation": generations, "provider.generation": generations,
 	"gpu.path":          gpu.PathWords,
@@ -84,6 +87,7 @@ var words = map[string][]string{
 // names are the fields whose key does not follow from their name. A field of two
 // has a key for each.
 var names = map[string][]string{
+	"MaxQPMCG": {"max_qp_mcg"}, "MaxQPWR": {"max_qp_wr"},
 	"PUs": {"pus"}, "MKeyCache": {"mkey_cache"}, "BAR1": {"bar1"}, "ACS": {"acs"}, "IOMMU": {"iommu"}, "IOMMULatency": {"iommu_latency"}, "RoCEAdder": {"roce_adder"}, "RoCEAccl": {"roce_accl"}, "RoCEAdpRetransEn": {"roce_adp_retrans_en"}, "RoCESlowRestartEn": {"roce_slow_restart_en"},
 	"IBAckTimer": {"ib_ack_timer"}, "VLs": {"vls"}, "CoreClockKHz": {"core_clock"},
 	"MinTimeBetweenCNPs": {"min_time_between_cnps"}, "CNPDSCP": {"cnp_dscp"}, "ClampAfterTimeInc": {"clamp_tgt_rate_after_time_inc"},

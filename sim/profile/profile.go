@@ -9,7 +9,8 @@
 // "fitted" (tuned until a figure of rdmasim validate came out, which check names) or
 // "hypothesis" (a mechanism without a published explanation; every result lists those that
 // are on; with check, the value was fitted too).
-// A file may extend another and then gives only what differs. The result must have a
+// A device of which only the control path is known says so by not_calibrated, with a reason; results
+// then say it beside the hypotheses. A file may extend another and then gives only what differs. The result must have a
 // value for every parameter: none has a default in code.
 package profile
 
@@ -31,6 +32,8 @@ type Profile struct {
 	Name, Title string
 	// Extends is the stored profile, or a part of it, that the file takes other values from; empty: none.
 	Extends string
+	// NotCalibrated says why no rate or time of the profile is evidence; empty: its checks are in rdmasim validate.
+	NotCalibrated string
 
 	CPU      cpu.Params
 	PCIe     pcie.Params

@@ -18,6 +18,18 @@ type Value struct {
 	Hypothesis     bool   // it belongs to a mechanism without a published explanation
 }
 
+// Origin is the source of the value with its reason: "fitted to check 3a: ...".
+func (v *Value) Origin() string {
+	s := v.Source
+	if v.Check != "" {
+		s += " to check " + v.Check
+	}
+	if v.Reason != "" {
+		s += ": " + v.Reason
+	}
+	return s
+}
+
 // Values are all parameters, section by section.
 func (p *Profile) Values() []Value {
 	var vs []Value
@@ -48,9 +60,9 @@ func (p *Profile) value(q param) Value {
 }
 
 // Hypotheses are the values that belong to unexplained mechanisms, as key=value:
-// every result carries them. A time or count of 0, and a switch that is false, is a mechanism that is off.
+// every result carries them. TimingNotCalibrated stands before them where it holds. A time or count of 0, and a switch that is false, is a mechanism that is off.
 func (p *Profile) Hypotheses() []string {
-	var hs []string
+	hs := p.Timing()
 	for _, v := range p.Values() {
 		if v.Key == "hca.ib_ack_timer" && p.HCA.LinkLayer != hca.InfiniBand {
 			continue
@@ -60,6 +72,17 @@ func (p *Profile) Hypotheses() []string {
 		}
 	}
 	return hs
+}
+
+// TimingNotCalibrated says that no rate or time of a result is evidence.
+const TimingNotCalibrated = "timing not calibrated"
+
+// Timing is TimingNotCalibrated for a profile of which no time is calibrated, and empty for others.
+func (p *Profile) Timing() []string {
+	if p.NotCalibrated == "" {
+		return nil
+	}
+	return []string{TimingNotCalibrated}
 }
 
 // Hash identifies the values: 16 hexadecimal digits that change with any of them,
@@ -77,17 +100,13 @@ func (p *Profile) Show(w io.Writer) error {
 	if _, err := fmt.Fprintf(w, "%s: %s\nhash %s\n\n", p.Name, p.Title, p.Hash()); err != nil {
 		return err
 	}
+	if p.NotCalibrated != "" {
+		fmt.Fprintf(w, "%s: %s\n\n", TimingNotCalibrated, p.NotCalibrated)
+	}
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(t, "PARAMETER\tVALUE\tKIND\tSOURCE")
 	for _, v := range p.Values() {
-		source := v.Source
-		if v.Check != "" {
-			source += " to check " + v.Check
-		}
-		if v.Reason != "" {
-			source += ": " + v.Reason
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", v.Key, v.Text, v.Kind, source)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", v.Key, v.Text, v.Kind, v.Origin())
 	}
 	return t.Flush()
 }

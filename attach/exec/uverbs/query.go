@@ -102,6 +102,8 @@ func fillDevice(r uapi.QueryDeviceResp, a *verbs.DeviceAttrEx) {
 	r.SetAtomicCap(uint32(a.Atomic))
 	r.SetMaxMW(uint32(a.MaxMW))
 	r.SetMaxMcastGrp(uint32(a.MaxMcastGrp))
+	r.SetMaxMcastQPAttach(uint32(a.MaxMcastQPAttach))
+	r.SetMaxTotalMcastQPAttach(uint32(a.MaxTotalMcastQPAttach))
 	r.SetMaxAH(uint32(a.MaxAH))
 	r.SetMaxSRQ(uint32(a.MaxSRQ))
 	r.SetMaxSRQWR(uint32(a.MaxSRQWR))

@@ -93,6 +93,7 @@ var variants = []struct{ need, key, value string }{
 	{"no atomic", "hca.atomics", "false"},
 	{"no odp", "odp.rc", "0"},
 	{"no odp", "odp.ud", "0"},
+	{"no odp", "odp.xrc", "0"},
 	{"no odp", "odp.implicit", "false"},
 	{"no odp.implicit", "odp.implicit", "false"},
 	{"no advise", "kernel.generation", "static"},

@@ -40,7 +40,7 @@ func (p *Parameters) more() []*int {
 // words are the fields of 4 bytes of ibv_device_attr, in order; nil where there is none in verbs.DeviceAttr.
 func words(d *verbs.DeviceAttr) []*int {
 	return []*int{nil, nil, nil, &d.MaxQP, &d.MaxQPWR, nil, &d.MaxSGE, &d.MaxSGERd, &d.MaxCQ, &d.MaxCQE, &d.MaxMR, &d.MaxPD, &d.MaxQPRdAtom, nil,
-		&d.MaxResRdAtom, &d.MaxQPInitRdAtom, nil, nil, nil, nil, &d.MaxMW, nil, nil, &d.MaxMcastGrp, nil, nil, &d.MaxAH, nil, nil, &d.MaxSRQ, &d.MaxSRQWR, &d.MaxSRQSGE}
+		&d.MaxResRdAtom, &d.MaxQPInitRdAtom, nil, nil, nil, nil, &d.MaxMW, nil, nil, &d.MaxMcastGrp, &d.MaxMcastQPAttach, &d.MaxTotalMcastQPAttach, &d.MaxAH, nil, nil, &d.MaxSRQ, &d.MaxSRQWR, &d.MaxSRQSGE}
 }
 
 // unsigned are those among the words that are not signed, by their place.
