@@ -23,7 +23,7 @@
 #   fuzz         every fuzz target on changed seeds, for a count of inputs; make soak also follows what reaches new code
 #   determinism  same seed, same bytes
 #   full         the suite with each case doing as much as the catalogue says
-#   mutants      simulators each of which breaks one rule: the suite notices every one; a tenth of the matrix of mutants and cases
+#   mutants      simulators each of which breaks one rule: the suite notices every one; a tenth of the kills of the matrix is repeated
 #   conform-hw   bin/conform-hw, the worker of conform --target=hw
 #   loop         the suite through libibverbs and libmlx5 onto simulated devices of RoCE, compared with the simulator, of InfiniBand, and parts of it
 #                on devices that lack or have what these do not; random programs there and on the simulator
