@@ -23,7 +23,7 @@
 #   fuzz         every fuzz target on changed seeds, for a count of inputs; make soak also follows what reaches new code
 #   determinism  same seed, same bytes
 #   full         the suite with each case doing as much as the catalogue says
-#   mutants      simulators each of which breaks one rule: the suite notices every one; a tenth of the matrix of mutants and cases
+#   mutants      simulators each of which breaks one rule: the suite notices every one; a tenth of the kills of the matrix is repeated
 #   conform-hw   bin/conform-hw, the worker of conform --target=hw
 #   loop         the suite through libibverbs and libmlx5 onto simulated devices of RoCE, compared with the simulator, of InfiniBand, and parts of it
 #                on devices that lack or have what these do not; random programs there and on the simulator
@@ -91,16 +91,17 @@ hw:
 	  $(GO) tool staticcheck -tags hw,$(PURE) ./hw/... ./conformance/target/... ./cmd/... + $(TEST) -tags hw,$(PURE) ./hw/... + \
 	  $(TEST) -tags hw,$(PURE) ./cmd/conform -run Players + $(TEST) -tags hw,$(PURE) ./cmd/rdmasim -run PerfTalks
 
-# What uses goroutines; the simulator itself does not, and what runs it alone is left out, as are programs below exec that differ in
-# verbs, sizes and memory only. unit-full runs all of them. What is compiled for this leg alone is not inlined and has no DWARF: that takes
-# half the CPU time, and the detector sees the same accesses.
+# What uses goroutines; the simulator itself does not, and what runs it alone is left out: of exec one test for each way in which threads of
+# programs and of the supervisor meet, of conform those of hunts, of judges and of interrupts. unit-full runs all. What is compiled for
+# this leg alone is not inlined and has no DWARF: that takes half the CPU time, and the detector sees the same accesses.
 race: RACE := $(TEST) -race -short '-gcflags=all=-l -dwarf=false'
-race: ALONE := Golden|Calibrat|Burst|Completion|Capture|Fate|Wire|PartsMake|EqualRuns|HostileTexts|PerfPrints|PerfPeer|EachOperation|LostPoints|PerfForATime|PerfPlots|PerfJSON|PerfAgrees|PerfIsDeterministic|PerfCompares|TimelinesAre|WithoutAnEntry|FailureIsExplained|EmbeddedSuite|FaultFile
-race: ALIKE := Perftest|UARLog|Registers|OtherPingpongs|XRC|Objects|EachOperation|QueuesOfThreads|QueueMemory|ManyQueues|InfiniBand|TestPaging$$|CallsTakePages|OneSentence
+race: EXEC := ExitStatus|StoppedBeforeTheStart|SignalsToTheSupervisor|NoCallHappensTwice|HiddenProcesses|Pingpong$$|ThreadsThatWait|ChannelFile|OneSignal|FilesInUse|Notices|AnothersMmap|RegisterPage|NobodyAnswers|PagingRace|Throttle|ReadsStderr|NobodyReads|TestWire|Netlink|Limits$$
+race: CONFORM := CountsKills|InterruptedHunt|WireManyVerdicts|WireOfPipes|ReadersAreInterrupted
+race: ALONE := Golden|Calibrat|Burst|Completion|EqualRuns|LostPoints
 race:
-	@$(LEG) race CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 RDMASIM_NEED_RDMA=1 $(RACE) -skip "$(ALIKE)" \
-	    ./attach/exec ./attach/exec/seccomp ./attach/exec/uverbs ./attach/pci/... + \
-	  $(RACE) -skip "$(ALONE)" ./cmd/... ./experiment/sweep + \
+	@$(LEG) race CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 RDMASIM_NEED_RDMA=1 $(RACE) -run "$(EXEC)" ./attach/exec + \
+	  $(RACE) ./attach/exec/seccomp ./attach/exec/uverbs ./attach/pci/... + \
+	  $(RACE) -skip "$(ALONE)" ./experiment/sweep + $(RACE) -run "$(CONFORM)" ./cmd/conform + \
 	  $(RACE) -skip RepliesAreBounded ./conformance/harness ./conformance/random ./hw/agent ./hw/wire ./internal/cli/input ./internal/cli/outfile ./internal/legs ./workload/perftest/perf ./verbs/remotewire + \
 	  $(RACE) -run "EvaluatorRunsOnce|RunCache" ./experiment
 

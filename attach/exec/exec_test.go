@@ -52,7 +52,7 @@ func TestPingpong(t *testing.T) {
 			kinds = []string{"-c -e"}
 		}
 		for i, flags := range kinds {
-			if !u.runs(i) {
+			if !u.runs(i, 2) {
 				continue
 			}
 			t.Run("one device "+flags, func(t *testing.T) {
@@ -80,11 +80,12 @@ func TestOtherPingpongs(t *testing.T) {
 	needs(t, "ibv_uc_pingpong", "ibv_ud_pingpong", "ibv_srq_pingpong", "ibv_rc_pingpong")
 	each(t, func(t *testing.T, u user) {
 		for i, cmd := range []string{
-			"ibv_uc_pingpong -g 0 -n 50", "ibv_uc_pingpong -g 0 -n 50 -e", "ibv_ud_pingpong -g 0 -n 50", "ibv_ud_pingpong -g 0 -n 50 -e",
-			"ibv_srq_pingpong -g 0 -n 50", "ibv_srq_pingpong -g 0 -n 50 -e", "ibv_rc_pingpong -g 0 -n 50 -t",
-			"ibv_rc_pingpong -g 0 -n 50 -c -o", "ibv_rc_pingpong -g 0 -n 50 -c -O", "ibv_rc_pingpong -g 0 -n 50 -c -o -P", "ibv_rc_pingpong -g 0 -n 50 -c -e -O -P",
+			"ibv_uc_pingpong -g 0 -n 50", "ibv_ud_pingpong -g 0 -n 50 -e", "ibv_srq_pingpong -g 0 -n 50 -e", "ibv_rc_pingpong -g 0 -n 50 -t",
+			"ibv_rc_pingpong -g 0 -n 50 -c -o -P", "ibv_rc_pingpong -g 0 -n 50 -c -e -O -P",
+			"ibv_uc_pingpong -g 0 -n 50 -e", "ibv_ud_pingpong -g 0 -n 50", "ibv_srq_pingpong -g 0 -n 50",
+			"ibv_rc_pingpong -g 0 -n 50 -c -o", "ibv_rc_pingpong -g 0 -n 50 -c -O",
 		} {
-			if !u.runs(i) {
+			if !u.runs(i, 6) {
 				continue
 			}
 			t.Run(cmd, func(t *testing.T) { u.pair(t, nil, cmd, cmd) })
@@ -101,10 +102,10 @@ func TestXRC(t *testing.T) {
 	needs(t, "ibv_xsrq_pingpong", "ib_send_bw", "ib_write_bw", "ib_read_lat", "ib_atomic_bw")
 	each(t, func(t *testing.T, u user) {
 		for i, cmd := range []string{
-			"ibv_xsrq_pingpong -g 0 -n 50", "ibv_xsrq_pingpong -g 0 -n 50 -e",
-			"ib_send_bw -c XRC -n 100 -x 3 -q 2", "ib_write_bw -c XRC -n 100 -x 3", "ib_read_lat -c XRC -n 100 -x 3", "ib_atomic_bw -c XRC -n 100 -x 3",
+			"ibv_xsrq_pingpong -g 0 -n 50", "ib_send_bw -c XRC -n 100 -x 3 -q 2",
+			"ibv_xsrq_pingpong -g 0 -n 50 -e", "ib_write_bw -c XRC -n 100 -x 3", "ib_read_lat -c XRC -n 100 -x 3", "ib_atomic_bw -c XRC -n 100 -x 3",
 		} {
-			if !u.runs(i) {
+			if !u.runs(i, 2) {
 				continue
 			}
 			t.Run(cmd, func(t *testing.T) {
@@ -116,7 +117,7 @@ func TestXRC(t *testing.T) {
 			cmd := "ibv_xsrq_pingpong -g 0 -n 50 -d mlx5_"
 			u.pair(t, []string{"-devices", "2", "-dynamic"}, cmd+"0", cmd+"1")
 		})
-		if !u.runs(1) {
+		if !u.runs(1, 2) {
 			return
 		}
 		t.Run("InfiniBand", func(t *testing.T) {
@@ -141,8 +142,8 @@ func removeDomains(t *testing.T) {
 func TestInfiniBand(t *testing.T) {
 	needs(t, "ibv_rc_pingpong", "ibv_ud_pingpong", "ibv_srq_pingpong")
 	each(t, func(t *testing.T, u user) {
-		for i, cmd := range []string{"ibv_rc_pingpong -n 50", "ibv_rc_pingpong -g 0 -n 50", "ibv_ud_pingpong -n 50", "ibv_ud_pingpong -g 0 -n 50 -e", "ibv_srq_pingpong -n 50"} {
-			if !u.runs(i) {
+		for i, cmd := range []string{"ibv_rc_pingpong -n 50", "ibv_ud_pingpong -g 0 -n 50 -e", "ibv_ud_pingpong -n 50", "ibv_rc_pingpong -g 0 -n 50", "ibv_srq_pingpong -n 50"} {
+			if !u.runs(i, 2) {
 				continue
 			}
 			t.Run(cmd, func(t *testing.T) {
@@ -169,12 +170,12 @@ func TestRefusedProgram(t *testing.T) {
 func TestRegisters(t *testing.T) {
 	needs(t, "ib_write_bw", "ibv_rc_pingpong")
 	each(t, func(t *testing.T, u user) {
-		kinds := [][]string{{"-dynamic", "-copy-queues"}, {"-dynamic"}, {"-copy-queues"}, {}}
+		kinds := [][]string{{"-dynamic", "-copy-queues"}, {}, {"-dynamic"}, {"-copy-queues"}}
 		if testing.Short() {
 			kinds = kinds[:1]
 		}
 		for i, flags := range kinds {
-			if !u.runs(i) {
+			if !u.runs(i, 2) {
 				continue
 			}
 			t.Run(strings.Join(flags, " "), func(t *testing.T) {
@@ -214,7 +215,7 @@ func TestQueueMemory(t *testing.T) {
 			{nil, "MLX_QP_ALLOC_TYPE=CONTIG ", 4}, {nil, "RDMAV_FORK_SAFE=1 ", 4},
 			{[]string{"-copy-queues"}, "MLX_QP_ALLOC_TYPE=PREFER_CONTIG ", 0},
 		} {
-			if !u.runs(i) {
+			if !u.runs(i, 8) {
 				continue
 			}
 			cmd := c.env + "ibv_rc_pingpong -g 0 -c -n 10"
@@ -226,43 +227,44 @@ func TestQueueMemory(t *testing.T) {
 	})
 }
 
-// TestPerftest runs each program with several queue pairs, in both directions, waiting for events, and one with all sizes.
-// An ordinary user runs each program once (user.runs), and only ib_write_bw all sizes, but for -perftest.all.
+// TestPerftest runs each program: several queue pairs, both directions and all sizes of one of them, waiting for events, datagrams,
+// shared receive queues, multicast and on-demand paging. An ordinary user runs four; with -perftest.all all have all flags.
 func TestPerftest(t *testing.T) {
 	each(t, func(t *testing.T, u user) {
 		for _, c := range []struct {
 			program string
+			kept    int // of flags, the first ones (user.runs)
 			flags   []string
 		}{
-			{"ib_write_bw", []string{"-n 100", "-q 8 -n 50", "-b -n 100", "-a -n 5"}},
-			{"ib_read_bw", []string{"-n 100", "-q 8 -n 50", "-b -n 100", "-a -n 5"}},
-			{"ib_send_bw", []string{"-n 100", "-q 8 -n 50", "-b -n 100", "-a -n 5", "-e -n 100"}},
-			{"ib_atomic_bw", []string{"-n 100", "-q 8 -n 50", "-b -n 100"}},
-			{"ib_write_lat", []string{"-n 100", "-a -n 5"}},
-			{"ib_read_lat", []string{"-n 100", "-a -n 5"}},
-			{"ib_send_lat", []string{"-n 100", "-a -n 5", "-e -n 100"}},
-			{"ib_atomic_lat", []string{"-n 100"}},
-			{"ib_send_bw", []string{"-c UD -n 100", "-c UD -e -n 100", "-c UC -n 100", "--use-srq -n 100", "-c UD --use-srq -n 100", "-c UD -g -x 1 -n 100"}},
-			{"ib_send_lat", []string{"-c UD -n 100", "-c UD -e -n 100", "-c UC -n 100", "--use-srq -e -n 100", "-c UD -g -x 1 -n 100"}},
-			{"ib_write_bw", []string{"-c UC -n 100", "-c UC -q 8 -b -n 50"}},
-			{"ib_write_lat", []string{"-c UC -n 100"}},
-			{"ib_read_bw", []string{"-e -n 100"}},
-			{"ib_write_bw", []string{"--odp -n 100", "--odp -b -q 4 -n 50"}},
-			{"ib_send_bw", []string{"--odp -n 100"}},
-			{"ib_read_bw", []string{"--odp -n 100"}},
+			{"ib_write_bw", 4, []string{"-n 100", "-q 8 -n 50", "-b -n 100", "-a -n 5"}},
+			{"ib_read_bw", 1, []string{"-n 100", "-q 8 -n 50", "-b -n 100", "-a -n 5"}},
+			{"ib_send_bw", 2, []string{"-n 100", "-e -n 100", "-q 8 -n 50", "-b -n 100", "-a -n 5"}},
+			{"ib_atomic_bw", 1, []string{"-n 100", "-q 8 -n 50", "-b -n 100"}},
+			{"ib_write_lat", 1, []string{"-n 100", "-a -n 5"}},
+			{"ib_read_lat", 1, []string{"-n 100", "-a -n 5"}},
+			{"ib_send_lat", 2, []string{"-n 100", "-e -n 100", "-a -n 5"}},
+			{"ib_atomic_lat", 1, []string{"-n 100"}},
+			{"ib_send_bw", 3, []string{"-c UD -n 100", "--use-srq -n 100", "-c UD -g -x 1 -n 100", "-c UD -e -n 100", "-c UC -n 100", "-c UD --use-srq -n 100"}},
+			{"ib_send_lat", 1, []string{"-c UD -n 100", "--use-srq -e -n 100", "-c UD -g -x 1 -n 100", "-c UD -e -n 100", "-c UC -n 100"}},
+			{"ib_write_bw", 1, []string{"-c UC -n 100", "-c UC -q 8 -b -n 50"}},
+			{"ib_write_lat", 0, []string{"-c UC -n 100"}},
+			{"ib_read_bw", 0, []string{"-e -n 100"}},
+			{"ib_write_bw", 1, []string{"--odp -n 100", "--odp -b -q 4 -n 50"}},
+			{"ib_send_bw", 1, []string{"--odp -n 100"}},
+			{"ib_read_bw", 0, []string{"--odp -n 100"}},
 		} {
 			for i, flags := range c.flags {
-				if testing.Short() && !strings.Contains(flags, "-e") {
+				if testing.Short() && !strings.Contains(flags, "-e") || !u.runs(i, c.kept) {
 					continue
 				}
-				if !u.runs(i) || !*perftestAll && strings.HasPrefix(flags, "-a") && c.program != "ib_write_bw" {
+				if int(u.id) != os.Geteuid() && c.kept < 2 && !*perftestAll {
 					continue
 				}
 				t.Run(c.program+" "+flags, func(t *testing.T) {
 					needs(t, c.program)
 					cmd := c.program + " -F -d mlx5_0 " + flags
 					u.pair(t, nil, cmd, cmd)
-					if i == 0 && u.runs(1) {
+					if i == 0 && u.runs(1, c.kept) {
 						u.pair(t, []string{"-copy-queues"}, cmd, cmd)
 					}
 				})

@@ -141,9 +141,15 @@ func each(t *testing.T, f func(t *testing.T, u user)) {
 
 var perftestAll = flag.Bool("perftest.all", false, "all ping-pongs and runs of perftest for each user and way to reach queues")
 
-// runs tells whether a user runs the i-th of programs that differ in their verbs, sizes and numbers. How bytes are reached depends on the
-// user and not on those: beside root an ordinary user runs the first, and with -perftest.all all.
-func (u user) runs(i int) bool { return i == 0 || *perftestAll || int(u.id) == os.Geteuid() }
+// runs tells whether a user runs the i-th of programs that differ in their verbs, sizes and numbers. The first ones, kept of them, differ
+// in what the supervisor does for them; the others only in what libmlx5 and the device do, of which the suite has cases, and run with
+// -perftest.all. How bytes are reached depends on the user and not on the program: beside root an ordinary user runs the first.
+func (u user) runs(i, kept int) bool {
+	if int(u.id) != os.Geteuid() {
+		kept = min(kept, 1)
+	}
+	return i < kept || *perftestAll
+}
 
 // sessions are those of some sessions' flags that make a difference to a user: nobody but root has the device files by a mount, and so
 // for all others -path-calls changes nothing.

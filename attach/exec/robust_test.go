@@ -213,7 +213,7 @@ func TestSignalsToTheSupervisor(t *testing.T) {
 	needs(t, "ibv_devices")
 	bin := compile(t, "signals")
 	each(t, func(t *testing.T, u user) {
-		if out, status := u.session(t, "-path-calls", "--", bin, "20000"); status != 0 || !strings.Contains(out, "all opened") {
+		if out, status := u.session(t, "-path-calls", "--", bin, "5000"); status != 0 || !strings.Contains(out, "all opened") {
 			t.Errorf("status %d:\n%s", status, out)
 		}
 	})

@@ -62,8 +62,8 @@ func newMutants() *cobra.Command {
 			"Mutants of area KCQ break a rule of the kernel's completion models, which no case reaches: counts of interrupts, polls and\n" +
 			"wake-ups that follow from the kernel's source stand in their place.\n" +
 			"--matrix runs every case on each, and asks of each row of strength E or S that it kills a mutant, or that\n" +
-			"fixtures/mutants/rows.yaml says why it does not; with --every 10 a fixed tenth of the pairs runs, and of each row one\n" +
-			"that kills in the committed matrix, which must still do so.\n" +
+			"fixtures/mutants/rows.yaml says why it does not; with --every 10 a fixed tenth of the pairs runs that\n" +
+			"kill in the committed matrix, and one of each row: they must still do so.\n" +
 			"Exit status: 0 every mutant is killed or explained in fixtures/mutants/survivors.yaml, 1 a mutant is neither, or an\n" +
 			"explained one is killed, or the same of a row, 2 wrong usage, 130 interrupted.",
 		Example: "  conform mutants\n  conform mutants --filter RC,'mr-*' --report mutants.json\n  conform mutants --matrix --every 10\n" +
@@ -84,7 +84,7 @@ func newMutants() *cobra.Command {
 	f.IntVar(&o.parallel, "parallel", processors(), "number of mutants that run at once")
 	f.BoolVar(&o.list, "list", false, "list the mutants, and run nothing")
 	f.BoolVar(&o.matrix, "matrix", false, "run every case on each mutant and count those that kill it")
-	f.IntVar(&o.every, "every", 1, "run one mutant in every `N` (with --matrix: one pair of mutant and case), always the same ones")
+	f.IntVar(&o.every, "every", 1, "run one mutant in every `N` (with --matrix: one kill of the committed matrix), always the same ones")
 	f.StringVar(&o.shard, "shard", "", shardHelp)
 	f.StringVar(&o.cases, "label-filter", "", "with --matrix: run only cases that this label filter selects, as for conform run")
 	f.StringVar(&o.update, "update", "", "with --matrix: put the results of the pairs into the matrix in `FILE`, and keep the rest of it")
@@ -201,7 +201,7 @@ func (o *mutantOptions) prepare(cmd *cobra.Command) (*mutantRun, error) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "conform: workers do not wait for memory:", err)
 	}
 	h.hunt = &hunt{items: items, seed: o.seed, near: o.near, attack: attackCounts(program, cmd.ErrOrStderr(), o.attack(program, memory, cmd.ErrOrStderr())),
-		explained: func(name string) bool { return h.explainedBy.reason(name) != "" }, elsewhere: h.rows.profile}
+		explained: func(name string) bool { return h.explainedBy.reason(name) != "" }, elsewhere: h.rows.profile, kills: h.known.kills}
 	return &h, h.want(o)
 }
 
@@ -212,8 +212,16 @@ func (h *mutantRun) want(o *mutantOptions) error {
 	}
 	if o.every > 1 {
 		h.sample = newSample(o.every, h.known, h.rows, h.items, ofCases(mutant.All()))
-		h.wanted, h.all, h.kills = h.sample.has, true, h.known.kills
-		h.cheap = func(id string) bool { return !h.rows.seldom(id) }
+		h.wanted, h.all = h.sample.has, true
+		asked := map[baseline]bool{}
+		for _, m := range ofCases(mutant.All()) {
+			for _, i := range h.items {
+				if id := i.Entry.ID; h.sample.has(m, id) || h.asksLikely(m, id) {
+					asked[baseline{m.Profile, id}] = true
+				}
+			}
+		}
+		h.cheap = func(b baseline) bool { return asked[b] && !h.rows.seldom(b.id) }
 		return nil
 	}
 	chosen := map[string]bool{}

@@ -47,7 +47,7 @@ type hunt struct {
 	// all says that a mutant which no wanted case kills meets the others too.
 	all bool
 	// cheap says which cases compare runs beside those that it is asked for; nil: none.
-	cheap func(id string) bool
+	cheap func(baseline) bool
 	// kills says which cases are known to kill a mutant; nil: nothing is known.
 	kills  func(name, id string) bool
 	attack attack
@@ -271,11 +271,12 @@ func (h *hunt) round(ctx context.Context, m mutant.Mutant, ids []string, on bool
 	return ended, err
 }
 
-// sorted are the cases that are likely to kill a mutant, the others of its area, and the rest.
+// sorted are the cases that are likely to kill a mutant, or of one for which nobody named any, those that are known to; the others of its
+// area; and the rest.
 func (h *hunt) sorted(m mutant.Mutant) (likely, area, rest []string) {
 	for _, i := range h.items {
 		switch id := i.Entry.ID; {
-		case slices.Contains(m.Killers, id):
+		case slices.Contains(m.Killers, id), len(m.Killers) == 0 && h.kills != nil && h.kills(m.Name, id):
 			likely = append(likely, id)
 		case i.Entry.Area == m.Area:
 			area = append(area, id)
@@ -318,10 +319,11 @@ func (h *hunt) compare(ctx context.Context, m mutant.Mutant, ended []report.Case
 	if h.cheap != nil && !m.Counted() { // nearly every mutant asks for cases: those that take little run in one worker, whoever asks first
 		for _, i := range h.items {
 			id := i.Entry.ID
+			b := baseline{m.Profile, id}
 			h.mu.Lock()
-			_, known := h.plain[baseline{m.Profile, id}]
+			_, known := h.plain[b]
 			h.mu.Unlock()
-			if !known && h.cheap(id) && !slices.Contains(ids, id) {
+			if !known && h.cheap(b) && !slices.Contains(ids, id) {
 				ids = append(ids, id)
 			}
 		}

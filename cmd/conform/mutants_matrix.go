@@ -242,8 +242,8 @@ func drawn(name, id string, n int) bool {
 	return (sum^sum>>16)%uint32(n) == 0
 }
 
-// sample is a fixed part of the matrix: one pair of so many, of cases that take long or run elsewhere one in ten times so many, and for
-// each case of strength E or S that is known to kill mutants one of these.
+// sample is a fixed part of the kills of the matrix: one of so many, of cases that take long or run elsewhere one in ten times so many, and
+// for each case of strength E or S one that it is known to kill. A pair of which the matrix says no kill proves nothing, and does not run.
 type sample struct {
 	every  int
 	known  *matrix
@@ -282,6 +282,9 @@ func proof(id string, killed []string, mutants []mutant.Mutant) string {
 
 // has says whether the pair is in the sample.
 func (s *sample) has(m mutant.Mutant, id string) bool {
+	if !s.known.kills(m.Name, id) {
+		return false
+	}
 	n := s.every
 	if s.rows.seldom(id) {
 		n *= 10

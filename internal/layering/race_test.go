@@ -11,6 +11,7 @@ import (
 
 // unraced are the packages with goroutines that `make race` does not run, and why.
 var unraced = map[string]string{
+	"cmd/rdmasim":    "waits for what attach, sweep and outfile do, which are raced",
 	"hw/mlx5":        "needs libibverbs, and its goroutines wait for threads of cases",
 	"internal/modes": "each goroutine of the test has a simulator of its own",
 }
