@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/rdmasim/rdmasim/conformance"
+	"github.com/rdmasim/rdmasim/internal/cli/input/commands"
 )
 
 func command(t *testing.T, args ...string) (code int, stdout, stderr string) {
@@ -108,7 +109,7 @@ func TestBadInput(t *testing.T) {
 		"matrix of a list":             {[]string{"mutants", "--list", "--matrix", "--filter", "RC"}, "--list does not use --matrix"},
 		"all, and near":                {[]string{"mutants", "--matrix", "--near"}, "--matrix tries every case"},
 		"written needs":                {[]string{"list", "--capabilities", "--missing"}, "--capabilities does not use --missing"},
-		"needs of an area":             {[]string{"list", "--capabilities", "RC"}, "those of all areas: leave out RC"},
+		"needs of an area":             {[]string{"list", "--capabilities", "RC"}, "capabilities of all areas: leave out RC"},
 		"lockstep of hw":               {[]string{"--target=hw", "--lockstep"}, "--lockstep is for simulated programs"},
 		"profile of hw":                {[]string{"--target=hw", "--profile", "connectx-4"}, "--profile chooses a simulated device"},
 		"key of nobody":                {[]string{"--target=hw", "--peer-key", "k"}, "give its address with --peer"},
@@ -218,5 +219,12 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 				t.Errorf("%v, room for %d of %d bytes: exit %d, %q", args, room, len(out), code, stderr.String())
 			}
 		}
+	}
+}
+
+// TestHelpIsUniform: place-holders are words in capitals, one for one thing, and each default is printed once.
+func TestHelpIsUniform(t *testing.T) {
+	for _, fault := range commands.FaultsOfHelp(newRoot()) {
+		t.Error(fault)
 	}
 }

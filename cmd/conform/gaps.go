@@ -54,7 +54,7 @@ func newGaps() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().IntVar(&atMost, "at-most", -1, "fail if more than this `NUMBER` of cases ran in none of the runs (default: no limit)")
+	cmd.Flags().IntVar(&atMost, "at-most", -1, "fail if more than `N` cases ran in none of the runs (default: no limit)")
 	cmd.Flags().StringSliceVar(&lacks, "machine-lacks", nil, "count separately the cases that need one of these `CAPABILITIES` (conform list --capabilities)")
 	return cmd
 }

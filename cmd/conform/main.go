@@ -137,6 +137,7 @@ func newRoot() *cobra.Command {
 	for _, c := range append(root.Commands(), root) {
 		input.PlainNumbers(c.Flags())
 	}
+	commands.UniformFlags(root)
 	return root
 }
 

@@ -152,12 +152,12 @@ status is 1 if a fitted figure is out of its tolerance.`,
 		},
 	}
 	c.Flags().BoolVar(&leave, "leave-one-out", false, "fit without each check in turn, and predict its figures")
-	c.Flags().IntSliceVar(&checks, "check", nil, "with --leave-one-out: leave out only the checks with these `numbers`")
-	c.Flags().StringVar(&from, "from", "", "find the values of your own card from what was measured on it: a `folder` with outputs of perftest and records of conform (docs/calibrate.md)")
+	c.Flags().IntSliceVar(&checks, "check", nil, "with --leave-one-out: leave out only the checks with these `NUMBERS`")
+	c.Flags().StringVar(&from, "from", "", "find the values of your own card from what was measured on it: a `DIR` with outputs of perftest and records of conform (docs/calibrate.md)")
 	c.Flags().StringVar(&base, "profile", profile.Default, "with --from: stored profile that is nearest to the card, for all other values")
-	c.Flags().StringVarP(&out, "output", "o", "", "with --from: write the profile to this `file`, which --profile of other commands takes")
+	c.Flags().StringVarP(&out, "output", "o", "", "with --from: write the profile to this `FILE`, which --profile of other commands takes")
 	c.Flags().BoolVar(&stored, "stored", false, "with --leave-one-out: print the table that comes with the program, and run nothing")
-	c.Flags().StringVar(&cache, "cache", cacheFolder(), "`folder` that keeps the results of runs; empty: none is kept")
+	c.Flags().StringVar(&cache, "cache", cacheFolder(), "`DIR` that keeps the results of runs; empty: none is kept")
 	c.Flags().StringVar(&format, "format", "table", "format of the output: table, json or csv")
 	c.Flags().Uint64Var(&seed, "seed", 1, "seed of all random choices")
 	return c

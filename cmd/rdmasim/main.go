@@ -138,6 +138,7 @@ programs on the simulated adapter.`,
 	for _, c := range root.Commands() {
 		input.PlainNumbers(c.Flags())
 	}
+	commands.UniformFlags(root)
 	return root
 }
 

@@ -43,8 +43,8 @@ disconnects the guests. rdmasim vm boots a guest, too.`,
 		},
 	}
 	f.add(c)
-	c.Flags().StringVar(&f.cfg.Socket, "socket", "", "`path` of the socket to which QEMU connects (required)")
-	c.Flags().StringVar(&f.cfg.Wire, "wire", "", "let a guest watch and disturb the wire, by a port of virtio-serial that QEMU connects to a socket at this `path`")
+	c.Flags().StringVar(&f.cfg.Socket, "socket", "", "`PATH` of the socket to which QEMU connects (required)")
+	c.Flags().StringVar(&f.cfg.Wire, "wire", "", "let a guest watch and disturb the wire, by a port of virtio-serial that QEMU connects to a socket at this `PATH`")
 	return c
 }
 
@@ -61,10 +61,10 @@ func (f *adapterFlags) add(c *cobra.Command) {
 	s.IntVar(&f.cfg.Functions, "functions", 1, "number of PCI functions; a switch joins them (two on Ethernet: a cable)")
 	s.StringVar(&f.name, "profile", profile.Default, "profile of the device")
 	s.Uint64Var(&f.cfg.Seed, "seed", 1, "seed of the device's random choices")
-	s.StringVar(&f.cfg.Pcap, "pcap", "", "write the frames to this pcapng `file`, with virtual time in nanoseconds")
+	s.StringVar(&f.cfg.Pcap, "pcap", "", "write the frames to this pcapng `FILE`, with virtual time in nanoseconds")
 	input.SizeVar(s, &f.cfg.PcapLimit, "pcap-limit", 64<<20, "end the capture after this `SIZE` of frames; 0: no limit")
-	s.StringVar(&f.faults, "fault", "", "inject the faults on the wire of this YAML `file` (docs/wire.md)")
-	s.DurationVar(&f.cfg.BlueFlame, "blueflame", 0, "offer BlueFlame: hold the stores to a register for up to this `time` (default 1ms), until a push is whole; doorbells come so much later")
+	s.StringVar(&f.faults, "fault", "", "inject the faults on the wire of this YAML `FILE` (docs/wire.md)")
+	s.DurationVar(&f.cfg.BlueFlame, "blueflame", 0, "offer BlueFlame: hold the stores to a register for up to this `DURATION` (default 1ms), until a push is whole; doorbells come so much later")
 	s.Lookup("blueflame").NoOptDefVal = "1ms"
 	s.BoolVarP(&f.cfg.Verbose, "verbose", "v", false, "print a line for each command of the driver")
 }

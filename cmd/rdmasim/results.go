@@ -24,7 +24,7 @@ import (
 func resultsCommand() *cobra.Command {
 	c := &cobra.Command{Use: "results", Short: "List, export and remove the results that sweeps keep", Args: knownCommand,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
-	dir := c.PersistentFlags().String("store", "", "`folder` of the results (default: $"+storeVariable+", or rdmasim/results in the user's cache folder)")
+	dir := c.PersistentFlags().String("store", "", "`DIR` of the results (default: $"+storeVariable+", or rdmasim/results in the user's cache folder)")
 	c.AddCommand(resultsList(dir), resultsCollect(dir), resultsExport(dir))
 	return c
 }
@@ -213,7 +213,7 @@ func resultsExport(dir *string) *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&name, "name", "", "only results of this experiment or scenario")
 	f.StringVar(&format, "format", "jsonl", "format of the table: jsonl, csv or parquet")
-	f.StringVarP(&out, "output", "o", "", "write to this `file` instead of standard output")
+	f.StringVarP(&out, "output", "o", "", "write to this `FILE` instead of standard output")
 	f.BoolVar(&any, "any-model", false, "results of other versions of the model, too")
 	return c
 }

@@ -40,11 +40,11 @@ const askEvery = 2 * time.Second
 func (s *slurmFlags) flags(f *pflag.FlagSet) {
 	f.StringVar(&s.mode, "slurm", "", "run the sweep as a job array of Slurm, follow it and print the answer; --slurm=script writes the script only")
 	f.Lookup("slurm").NoOptDefVal = "run"
-	f.StringVar(&s.partition, "partition", "", "with --slurm: `partition` of the cluster (default: the site's)")
-	f.StringVar(&s.time, "time", "", "with --slurm: `time` that a task may take, as sbatch takes it (default: the site's)")
-	f.StringVar(&s.memory, "mem", "", "with --slurm: `memory` of a task, as sbatch takes it (default: the site's)")
-	f.IntVar(&s.tasks, "array-size", 100, "with --slurm: largest `number` of tasks")
-	f.StringVar(&s.program, "program", "", "with --slurm: `path` of rdmasim on the nodes (default: the path of this program)")
+	f.StringVar(&s.partition, "partition", "", "with --slurm: `PARTITION` of the cluster (default: the site's)")
+	f.StringVar(&s.time, "time", "", "with --slurm: `TIME` that a task may take, as sbatch takes it (default: the site's)")
+	f.StringVar(&s.memory, "mem", "", "with --slurm: `MEMORY` of a task, as sbatch takes it (default: the site's)")
+	f.IntVar(&s.tasks, "array-size", 100, "with --slurm: largest `N` of tasks")
+	f.StringVar(&s.program, "program", "", "with --slurm: `PATH` of rdmasim on the nodes (default: the path of this program)")
 }
 
 // check refuses what cannot be meant.

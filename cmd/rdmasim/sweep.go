@@ -57,7 +57,7 @@ func (s *sweepFlags) flags(f *pflag.FlagSet) {
 	input.SizeVar(f, &s.memory, "memory", 0, "memory that all workers of a sweep may take (default: four fifths of what is free)")
 	input.SizeVar(f, &s.worker, "worker-memory", 0, "memory that one worker may take (default: its part of --memory)")
 	f.DurationVar(&s.wall, "wall-limit", 30*time.Minute, "real time that one run of a sweep may take before it is given up")
-	f.StringVar(&s.store, "store", "", "`folder` that keeps the result of each run of a sweep, so that none is run twice; none: keep nothing (default: $"+storeVariable+", or rdmasim/results in the user's cache folder)")
+	f.StringVar(&s.store, "store", "", "`DIR` that keeps the result of each run of a sweep, so that none is run twice; none: keep nothing (default: $"+storeVariable+", or rdmasim/results in the user's cache folder)")
 	f.StringVar(&s.shard, "shard", "", "run one part of a sweep into the store: `i/n` with i from 0, auto/n or auto (of a Slurm array or a Kubernetes indexed job); the command without it then prints the answer")
 	f.BoolVar(&s.yes, "yes", false, fmt.Sprintf("start a sweep of more than %d runs", sweep.ManyPoints))
 	s.slurm.flags(f)

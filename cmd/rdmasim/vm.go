@@ -61,17 +61,17 @@ kernel and, where QEMU is older than 10.1, a QEMU. The exit status is that of th
 	f.add(c)
 	s := c.Flags()
 	s.SetInterspersed(false)
-	s.StringArrayVar(&guest.Sockets, "connect", nil, "have the function that another rdmasim pci offers on this `socket`, in place of functions of its own (can be repeated)")
-	s.StringVar(&guest.Kernel, "kernel", "6.12", "`kernel` by its series, such as 6.1; newest is the newest that Debian has; or your own: a package ./linux-image-*.deb, or a folder with boot/vmlinuz-* and lib/modules")
-	s.StringVar(&guest.UserSpace, "root", "", "root of the guest: a `folder`, or newest, for rdma-core and tools of the newest Debian (default: the root of this machine)")
-	s.StringVar(&guest.Folder, "folder", "", "`folder` that the guest may write to (default: the current one)")
+	s.StringArrayVar(&guest.Sockets, "connect", nil, "have the function that another rdmasim pci offers on this `SOCKET`, in place of functions of its own (can be repeated)")
+	s.StringVar(&guest.Kernel, "kernel", "6.12", "`KERNEL` by its series, such as 6.1; newest is the newest that Debian has; or your own: a package ./linux-image-*.deb, or a folder with boot/vmlinuz-* and lib/modules")
+	s.StringVar(&guest.UserSpace, "root", "", "root of the guest: a `DIR`, or newest, for rdma-core and tools of the newest Debian (default: the root of this machine)")
+	s.StringVar(&guest.Folder, "folder", "", "`DIR` that the guest may write to (default: the current one)")
 	s.BoolVar(&guest.Net, "net", false, "give the guest QEMU's user network, in which this machine is 10.0.2.2")
 	s.StringSliceVar(&guest.Forward, "forward", nil, "forward this TCP `PORT` of the local machine to the guest (implies --net; can be repeated)")
 	s.StringVar(&guest.Memory, "memory", "2G", "memory of the guest")
 	s.BoolVar(&guest.IP, "ip", false, "load IPoIB and give each function's InfiniBand interface an address: 10.9.0.1 for mlx5_0, and so on")
 	s.DurationVar(&guest.Timeout, "timeout", 2*time.Hour, "end the guest after this time")
-	s.StringVar(&guest.Dmesg, "dmesg", "", "write the log of the guest's kernel to this `file`")
-	s.StringVar(&guest.Cache, "cache", os.Getenv("RDMASIM_VM_CACHE"), "`folder` for kernels and QEMU (default: $RDMASIM_VM_CACHE, or rdmasim/vm in the cache folder of the user)")
+	s.StringVar(&guest.Dmesg, "dmesg", "", "write the log of the guest's kernel to this `FILE`")
+	s.StringVar(&guest.Cache, "cache", os.Getenv("RDMASIM_VM_CACHE"), "`DIR` for kernels and QEMU (default: $RDMASIM_VM_CACHE, or rdmasim/vm in the cache folder of the user)")
 	return c
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/rdmasim/rdmasim/attach/exec"
 
 	"github.com/rdmasim/rdmasim/experiment/sweep"
+	"github.com/rdmasim/rdmasim/internal/cli/input/commands"
 	"github.com/rdmasim/rdmasim/internal/tshark"
 )
 
@@ -156,5 +158,12 @@ func TestCaptureFiles(t *testing.T) {
 	left, err := os.ReadDir(dir)
 	if err != nil || len(left) != 1 {
 		t.Errorf("left behind: %v %v", left, err)
+	}
+}
+
+// TestHelpIsUniform: place-holders are words in capitals, one for one thing, and each default is printed once.
+func TestHelpIsUniform(t *testing.T) {
+	for _, fault := range commands.FaultsOfHelp(newRoot(io.Discard, io.Discard)) {
+		t.Error(fault)
 	}
 }

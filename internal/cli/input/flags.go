@@ -17,7 +17,7 @@ func FlagError(err error) error {
 	}
 	flag := bad.GetFlag()
 	takes := ""
-	switch flag.Value.Type() {
+	switch typeOf(flag.Value) {
 	case "uint64":
 		takes = "a whole number from 0 to 18446744073709551615, such as 1"
 	case "uint8":

@@ -3,9 +3,12 @@ package commands
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 )
@@ -40,4 +43,55 @@ func StrictHelp(root *cobra.Command, known cobra.PositionalArgs) {
 			c.Args, c.RunE = knownShell, func(c *cobra.Command, _ []string) error { return c.Help() }
 		}
 	}
+}
+
+// UniformFlags gives the flags of all commands below root their place-holders, and one default each.
+func UniformFlags(root *cobra.Command) {
+	input.Placeholders(root.Flags())
+	input.Placeholders(root.PersistentFlags())
+	for _, c := range root.Commands() {
+		UniformFlags(c)
+	}
+}
+
+// placeholder is a word in capitals, or a pattern such as key=value or i/n.
+var placeholder = regexp.MustCompile(`^(?:[A-Z][A-Z]*|[a-z]+=\S+|i/n)$`)
+
+// several are flags with a value of another kind in different commands: --output is a folder of results or one file, --wire two
+// interfaces or a socket, --program a path or the text of a program, --profile one profile or two.
+var several = []string{"output", "wire", "program", "profile"}
+
+// FaultsOfHelp lists the flags of all commands below the roots whose place-holder is missing or is not a word in capitals, or whose
+// default is said twice or is empty, and the flags that have different place-holders in different commands. A test of each
+// program holds it to nothing.
+func FaultsOfHelp(roots ...*cobra.Command) (faults []string) {
+	seen := map[string]string{}
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			word, usage := pflag.UnquoteUsage(f)
+			name := c.CommandPath() + " --" + f.Name
+			if word != "" && !placeholder.MatchString(word) {
+				faults = append(faults, fmt.Sprintf("%s: place-holder %q", name, word))
+			}
+			if was, ok := seen[f.Name]; ok && was != word && !slices.Contains(several, f.Name) {
+				faults = append(faults, fmt.Sprintf("%s: place-holder %q, elsewhere %q", name, word, was))
+			}
+			seen[f.Name] = word
+			set := pflag.NewFlagSet("", pflag.ContinueOnError)
+			set.AddFlag(f)
+			if n := strings.Count(set.FlagUsages(), "(default"); n > 1 || strings.Contains(set.FlagUsages(), "(default )") || n == 0 && strings.Contains(usage, "(default") {
+				faults = append(faults, fmt.Sprintf("%s: default: %s", name, set.FlagUsages()))
+			}
+		})
+		for _, sub := range c.Commands() {
+			if !sub.Hidden {
+				walk(sub)
+			}
+		}
+	}
+	for _, root := range roots {
+		walk(root)
+	}
+	return faults
 }
