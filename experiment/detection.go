@@ -184,7 +184,7 @@ func detectionNotes(env *Env, p *profile.Profile) {
 	case h.LinkLayer == hca.InfiniBand && h.IBAckTimer == hca.IBTimerExact:
 		n("What cards do on InfiniBand is not published: the timer is exact here (hca.ib_ack_timer, assumed).")
 	case h.RoCEAccl:
-		n("Measured on ConnectX-6, firmware 20.43 (github.com/unionxic/rdma-fault-characterization, 2026): the waits of a peer that answers nothing, its vendor bytes and its counters, and the 1.1 ms of region-gone. Modelled: link-down and switch-loss, which are silence to the requester as well, the rest of other firmware and parts, and retry_cnt 0 between its first and last transmission.")
+		n("Measured on ConnectX-6, firmware 20.43 (github.com/unionxic/rdma-fault-characterization, 2026): the waits of a peer that answers nothing, its vendor bytes and its counters, and the 1.1 ms of region-gone. Modelled: link-down and switch-loss, which are silence to the requester as well, other firmware and parts, and of retry_cnt 0 what lies between its first and last transmission.")
 		var known []string
 		for _, code := range usualTimeouts {
 			if least, _, most, ok := hca.FirstFaultShift(uint8(code)); ok && !h.FirstFault {
@@ -194,6 +194,8 @@ func detectionNotes(env *Env, p *profile.Profile) {
 		if len(known) > 0 {
 			n("These are faults that follow one another in a process. The first fault of a new process is reported earlier or later, by %s (measured as an interval; hca.first_fault=true takes its typical value).", strings.Join(known, " and "))
 		}
+	case h.AckTimeoutFloor > 0:
+		n("The profile has no register ROCE_ACCL: its timer is that of the specification, with no timeout below %v (hca.ack_timeout_floor).", h.AckTimeoutFloor)
 	default:
 		n("The profile has no register ROCE_ACCL: its timer is that of the specification.")
 	}

@@ -212,7 +212,7 @@ events:
 			x.ok("unmap", b.buf.Unmap(t))
 		})
 	})
-	want := []string{"done at 30ms", "done at 60ms", "region 1 has 12288 bytes: invalid argument", "host1/p2 has registered 1 regions: no such file or directory"}
+	want := []string{"done at 30ms", "done at 60ms", "region 1 has 12288 bytes: invalid argument", "host1/p2 has no region 2, for it has registered 1: no such file or directory"}
 	if d := cmp.Diff(want, b.EventsDone()); d != "" {
 		t.Error(d)
 	}
