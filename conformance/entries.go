@@ -55,6 +55,7 @@ type Deviation struct {
 	Steps []string `json:"steps"`
 }
 
+// String returns the text form.
 func (d Deviation) String() string {
 	return fmt.Sprintf("%s: %s (%s)", d.ID, d.Title, strings.Join(d.Steps, ", "))
 }

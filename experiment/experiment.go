@@ -124,7 +124,10 @@ var ErrInterrupted = errors.New("interrupted")
 // UsageError is wrong usage or bad input: exit status 2.
 type UsageError struct{ Err error }
 
+// Error returns the message.
 func (e *UsageError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
 func (e *UsageError) Unwrap() error { return e.Err }
 
 func usage(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }

@@ -290,6 +290,7 @@ type FaultCount struct {
 	Matched, Acted int
 }
 
+// String returns the text form.
 func (f *FaultCount) String() string {
 	return fmt.Sprintf("%s: frames matched: %d, acted on: %d", f.What, f.Matched, f.Acted)
 }

@@ -15,6 +15,7 @@ func (c CmdOut) Err(op Opcode) error {
 	return fmt.Errorf("%v: status %v (%#02x), syndrome %#x: %w", op, s, uint8(s), c.Syndrome(), s.Errno())
 }
 
+// String returns the text form.
 func (op Opcode) String() string {
 	if c := op.info(); c != nil {
 		return c.name

@@ -113,8 +113,11 @@ const (
 	VCTxEthMulticast VportCounter = 0xc0
 )
 
+// Packets returns the packets of a counter.
 func (q QueryVportCounterOut) Packets(c VportCounter) uint64 { return be64(q, int(c)) }
-func (q QueryVportCounterOut) Octets(c VportCounter) uint64  { return be64(q, int(c)+8) }
+
+// Octets returns the bytes of a counter.
+func (q QueryVportCounterOut) Octets(c VportCounter) uint64 { return be64(q, int(c)+8) }
 
 // Set writes a pair.
 func (q QueryVportCounterOut) Set(c VportCounter, packets, octets uint64) {

@@ -37,11 +37,16 @@ const (
 // creates the CQ: opcode CQEInvalid, owner 0.
 const CQEOpOwnInit = 0xf0
 
+// Opcode returns the CQE opcode, the upper 4 bits of op_own.
 func (c CQE64) Opcode() CQEOpcode { return CQEOpcode(c[63] >> 4) }
-func (c CQE64) Format() uint8     { return c[63] >> 2 & 3 }
+
+// Format returns the format of the CQE, bits 2 and 3 of op_own.
+func (c CQE64) Format() uint8 { return c[63] >> 2 & 3 }
 
 // SE is the solicited event bit.
-func (c CQE64) SE() bool     { return c[63]&2 != 0 }
+func (c CQE64) SE() bool { return c[63]&2 != 0 }
+
+// Owner returns the owner bit, which the device toggles at each pass of the ring.
 func (c CQE64) Owner() uint8 { return c[63] & 1 }
 
 // SetOpOwn writes opcode, format, solicited bit and owner, the last byte of the entry.
@@ -144,4 +149,5 @@ func (s Syndrome) WCStatus() uint32 {
 	return WCGeneralErr
 }
 
+// String returns the text form.
 func (s Syndrome) String() string { return fmt.Sprintf("syndrome %#02x", uint8(s)) }

@@ -19,9 +19,14 @@ func MakeArmWord(sn uint32, solicited bool, ci uint32) ArmWord {
 	return w
 }
 
-func (w ArmWord) SN() uint32      { return uint32(w) >> 28 & 3 }
+// SN returns the sequence number of the arm command.
+func (w ArmWord) SN() uint32 { return uint32(w) >> 28 & 3 }
+
+// Solicited reports whether only solicited completions raise the event.
 func (w ArmWord) Solicited() bool { return w&ArmSolicited != 0 }
-func (w ArmWord) CI() uint32      { return uint32(w) & 0xffffff }
+
+// CI returns the consumer index.
+func (w ArmWord) CI() uint32 { return uint32(w) & 0xffffff }
 
 // Set writes both words.
 func (c CQArmDoorbell) Set(w ArmWord, cqn uint32) {

@@ -60,7 +60,9 @@ const (
 const EQEOwnerInit = 1
 
 // Port is the port of an EventPortChange.
-func (e EQE) Port() uint8     { return e[0x28] >> 4 }
+func (e EQE) Port() uint8 { return e[0x28] >> 4 }
+
+// SetPort sets the port number.
 func (e EQE) SetPort(v uint8) { e[0x28] = e[0x28]&0x0f | v<<4 }
 
 // Ready reports whether software owns the entry: ci is the consumer index (not

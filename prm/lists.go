@@ -4,8 +4,12 @@ package prm
 type PAS []byte
 
 // Count is how many whole addresses the list has room for.
-func (l PAS) Count() int           { return len(l) / 8 }
-func (l PAS) At(i int) uint64      { return be64(l, 8*i) }
+func (l PAS) Count() int { return len(l) / 8 }
+
+// At returns entry i.
+func (l PAS) At(i int) uint64 { return be64(l, 8*i) }
+
+// Set sets entry i.
 func (l PAS) Set(i int, pa uint64) { putBE64(l, 8*i, pa) }
 
 // MTT is a list of translation entries: page addresses with rights in their low bits.
@@ -30,11 +34,15 @@ func (l MTT) Rights(i int) uint64 { return be64(l, 8*i) & (MTTRead | MTTWrite) }
 func (l MTT) Set(i int, addr, rights uint64) { putBE64(l, 8*i, addr|rights) }
 
 // EventBitmask is word i of the events that the EQ takes, from bit 0 up.
-func (c CreateEQIn) EventBitmask(i int) uint64       { return be64(c, 0x58+8*i) }
+func (c CreateEQIn) EventBitmask(i int) uint64 { return be64(c, 0x58+8*i) }
+
+// SetEventBitmask sets the events that the queue gets, a bit for each type.
 func (c CreateEQIn) SetEventBitmask(i int, v uint64) { putBE64(c, 0x58+8*i, v) }
 
 // EventBitmask is word i of the events that the EQ takes, from bit 0 up.
-func (q QueryEQOut) EventBitmask(i int) uint64       { return be64(q, 0x58+8*i) }
+func (q QueryEQOut) EventBitmask(i int) uint64 { return be64(q, 0x58+8*i) }
+
+// SetEventBitmask sets the events that the queue gets, a bit for each type.
 func (q QueryEQOut) SetEventBitmask(i int, v uint64) { putBE64(q, 0x58+8*i, v) }
 
 // PAS is the list of the ring's pages, as far as the mailbox has room for it.
@@ -58,7 +66,10 @@ func (q QueryHCAVportGIDOut) GID(i int) []byte { return q[0x10+16*i : 0x20+16*i 
 // Room is how many entries the mailbox holds.
 func (q QueryHCAVportPKeyOut) Room() int { return (len(q) - QueryHCAVportPKeyOutSize) / 4 }
 
-func (q QueryHCAVportPKeyOut) PKey(i int) uint16       { return uint16(bits(q, 0x10+4*i, 15, 0)) }
+// PKey returns entry i of the P_Key table.
+func (q QueryHCAVportPKeyOut) PKey(i int) uint16 { return uint16(bits(q, 0x10+4*i, 15, 0)) }
+
+// SetPKey sets entry i of the P_Key table.
 func (q QueryHCAVportPKeyOut) SetPKey(i int, v uint16) { put(q, 0x10+4*i, 15, 0, uint32(v)) }
 
 // VportList is the list of addresses of a kind (VportListUC and so on) in NICVportContext, of 8 bytes

@@ -96,8 +96,12 @@ func (h FlowHeaders) SetMACs(b []byte) {
 type RQList []byte
 
 // Count is how many whole entries there are.
-func (l RQList) Count() int          { return len(l) / 4 }
-func (l RQList) At(i int) uint32     { return bits(l, 4*i, 23, 0) }
+func (l RQList) Count() int { return len(l) / 4 }
+
+// At returns entry i.
+func (l RQList) At(i int) uint32 { return bits(l, 4*i, 23, 0) }
+
+// Set sets entry i.
 func (l RQList) Set(i int, n uint32) { put(l, 4*i, 23, 0, n) }
 
 // FlowDestinations is the list of a flow table entry.
@@ -112,16 +116,24 @@ func (l FlowDestinations) At(i int) FlowDestination {
 }
 
 // Counter is the number of the flow counter in entry i.
-func (l FlowDestinations) Counter(i int) uint32        { return be32(l, i*FlowDestinationSize) }
+func (l FlowDestinations) Counter(i int) uint32 { return be32(l, i*FlowDestinationSize) }
+
+// SetCounter sets the flow counter of entry i.
 func (l FlowDestinations) SetCounter(i int, id uint32) { putBE32(l, i*FlowDestinationSize, id) }
 
 // FlowStatistics is a list of pairs {packets, octets}.
 type FlowStatistics []byte
 
 // Count is how many whole pairs there is room for.
-func (l FlowStatistics) Count() int           { return len(l) / 16 }
+func (l FlowStatistics) Count() int { return len(l) / 16 }
+
+// Packets returns the packets of pair i.
 func (l FlowStatistics) Packets(i int) uint64 { return be64(l, 16*i) }
-func (l FlowStatistics) Octets(i int) uint64  { return be64(l, 16*i+8) }
+
+// Octets returns the bytes of pair i.
+func (l FlowStatistics) Octets(i int) uint64 { return be64(l, 16*i+8) }
+
+// Set sets entry i.
 func (l FlowStatistics) Set(i int, packets, octets uint64) {
 	putBE64(l, 16*i, packets)
 	putBE64(l, 16*i+8, octets)

@@ -35,6 +35,8 @@ const (
 
 // Token48 is the token of a fault in the memory scheme, 48 bits.
 func (f PageFaultMemory) Token48() uint64 { return uint64(f.TokenHigh())<<32 | uint64(f.TokenLow()) }
+
+// PutToken48 sets the token of a page fault, 48 bits.
 func (f PageFaultMemory) PutToken48(v uint64) {
 	f.SetTokenHigh(uint16(v >> 32))
 	f.SetTokenLow(uint32(v))
@@ -44,6 +46,8 @@ func (f PageFaultMemory) PutToken48(v uint64) {
 func (r PageFaultResumeMemoryIn) Token48() uint64 {
 	return uint64(r.TokenHigh())<<32 | uint64(r.TokenLow())
 }
+
+// PutToken48 sets the token of a page fault, 48 bits.
 func (r PageFaultResumeMemoryIn) PutToken48(v uint64) {
 	r.SetTokenHigh(uint32(v >> 32))
 	r.SetTokenLow(uint32(v))

@@ -38,6 +38,7 @@ var statusNames = map[Status]string{
 	StatusBadInpLen: "BAD_INP_LEN_ERR", StatusBadOutpLen: "BAD_OUTP_LEN_ERR",
 }
 
+// String returns the text form.
 func (s Status) String() string {
 	if n, ok := statusNames[s]; ok {
 		return n

@@ -54,7 +54,9 @@ const (
 const DoorbellSize = 8
 
 // DS is the length of the WQE in units of DSSize, this segment included.
-func (c CtrlSegment) DS() int     { return int(c[7] & 0x3f) }
+func (c CtrlSegment) DS() int { return int(c[7] & 0x3f) }
+
+// SetDS sets the length of the WQE in units of 16 bytes.
 func (c CtrlSegment) SetDS(n int) { c[7] = c[7]&^0x3f | byte(n)&0x3f }
 
 // Set writes the whole segment.
@@ -95,8 +97,13 @@ func InlineSize(n int) int { return (InlineHeaderSize + n + DSSize - 1) &^ (DSSi
 // Inline reports whether the flag is set: a data segment's byte count has it clear.
 func (s InlineSegment) Inline() bool { return be32(s, 0)&InlineFlag != 0 }
 
-func (s InlineSegment) Len() int     { return int(be32(s, 0) &^ InlineFlag) }
+// Len returns the length of the inline data in bytes.
+func (s InlineSegment) Len() int { return int(be32(s, 0) &^ InlineFlag) }
+
+// SetLen sets the length of the inline data in bytes.
 func (s InlineSegment) SetLen(n int) { putBE32(s, 0, InlineFlag|uint32(n)) }
+
+// Data returns the inline data.
 func (s InlineSegment) Data() []byte { return s[4 : 4+s.Len()] }
 
 // WQESignature is the signature byte of a WQE whose signature field is zero.

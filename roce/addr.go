@@ -8,6 +8,7 @@ import (
 // MAC is an Ethernet address.
 type MAC [6]byte
 
+// String returns the text form.
 func (m MAC) String() string {
 	return fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5])
 }

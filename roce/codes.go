@@ -51,6 +51,7 @@ func (s Syndrome) Type() SyndromeType {
 // Value is bits 4:0: the credit code, the RNR timer code or the NAK code.
 func (s Syndrome) Value() uint8 { return uint8(s & 0x1F) }
 
+// String returns the text form.
 func (s Syndrome) String() string {
 	switch s.Type() {
 	case SyndromeTypeAck:

@@ -30,33 +30,83 @@ const (
 // rxe_hdr.h).
 type BTH []byte
 
-func (h BTH) Opcode() Opcode   { return Opcode(h[0]) }
-func (h BTH) Solicited() bool  { return h[1]&0x80 != 0 }
-func (h BTH) MigReq() bool     { return h[1]&0x40 != 0 }
-func (h BTH) PadCount() int    { return int(h[1] >> 4 & 3) }
-func (h BTH) Version() uint8   { return h[1] & 0xF }
-func (h BTH) PKey() uint16     { return be.Uint16(h[2:4]) }
-func (h BTH) FECN() bool       { return h[4]&0x80 != 0 }
-func (h BTH) BECN() bool       { return h[4]&0x40 != 0 }
-func (h BTH) Reserved6() uint8 { return h[4] & 0x3F }
-func (h BTH) DestQP() uint32   { return be.Uint32(h[4:8]) & 0xFFFFFF }
-func (h BTH) AckReq() bool     { return h[8]&0x80 != 0 }
-func (h BTH) Reserved7() uint8 { return h[8] & 0x7F }
-func (h BTH) PSN() uint32      { return be.Uint32(h[8:12]) & PSNMask }
+// Opcode returns the opcode: byte 0.
+func (h BTH) Opcode() Opcode { return Opcode(h[0]) }
 
-func (h BTH) SetOpcode(v Opcode)   { h[0] = byte(v) }
-func (h BTH) SetSolicited(v bool)  { setBit(&h[1], 0x80, v) }
-func (h BTH) SetMigReq(v bool)     { setBit(&h[1], 0x40, v) }
-func (h BTH) SetPadCount(v int)    { h[1] = h[1]&^0x30 | byte(v&3)<<4 }
-func (h BTH) SetVersion(v uint8)   { h[1] = h[1]&^0xF | v&0xF }
-func (h BTH) SetPKey(v uint16)     { be.PutUint16(h[2:4], v) }
-func (h BTH) SetFECN(v bool)       { setBit(&h[4], 0x80, v) }
-func (h BTH) SetBECN(v bool)       { setBit(&h[4], 0x40, v) }
+// Solicited reports the solicited bit, bit 7 of byte 1.
+func (h BTH) Solicited() bool { return h[1]&0x80 != 0 }
+
+// MigReq reports the MigReq bit, bit 6 of byte 1.
+func (h BTH) MigReq() bool { return h[1]&0x40 != 0 }
+
+// PadCount returns the pad count: 2 bits of byte 1.
+func (h BTH) PadCount() int { return int(h[1] >> 4 & 3) }
+
+// Version returns the version: 4 bits of byte 1.
+func (h BTH) Version() uint8 { return h[1] & 0xF }
+
+// PKey returns the P_Key: 16 bits at byte 2.
+func (h BTH) PKey() uint16 { return be.Uint16(h[2:4]) }
+
+// FECN reports the FECN bit, bit 7 of byte 4.
+func (h BTH) FECN() bool { return h[4]&0x80 != 0 }
+
+// BECN reports the BECN bit, bit 6 of byte 4.
+func (h BTH) BECN() bool { return h[4]&0x40 != 0 }
+
+// Reserved6 returns the 6 reserved bits: 6 bits of byte 4.
+func (h BTH) Reserved6() uint8 { return h[4] & 0x3F }
+
+// DestQP returns the destination QPN: 24 bits at byte 4.
+func (h BTH) DestQP() uint32 { return be.Uint32(h[4:8]) & 0xFFFFFF }
+
+// AckReq reports the AckReq bit, bit 7 of byte 8.
+func (h BTH) AckReq() bool { return h[8]&0x80 != 0 }
+
+// Reserved7 returns the 7 reserved bits: 7 bits of byte 8.
+func (h BTH) Reserved7() uint8 { return h[8] & 0x7F }
+
+// PSN returns the PSN: 24 bits at byte 8.
+func (h BTH) PSN() uint32 { return be.Uint32(h[8:12]) & PSNMask }
+
+// SetOpcode sets the opcode.
+func (h BTH) SetOpcode(v Opcode) { h[0] = byte(v) }
+
+// SetSolicited sets the solicited.
+func (h BTH) SetSolicited(v bool) { setBit(&h[1], 0x80, v) }
+
+// SetMigReq sets the MigReq bit.
+func (h BTH) SetMigReq(v bool) { setBit(&h[1], 0x40, v) }
+
+// SetPadCount sets the pad count.
+func (h BTH) SetPadCount(v int) { h[1] = h[1]&^0x30 | byte(v&3)<<4 }
+
+// SetVersion sets the version.
+func (h BTH) SetVersion(v uint8) { h[1] = h[1]&^0xF | v&0xF }
+
+// SetPKey sets the P_Key.
+func (h BTH) SetPKey(v uint16) { be.PutUint16(h[2:4], v) }
+
+// SetFECN sets the FECN.
+func (h BTH) SetFECN(v bool) { setBit(&h[4], 0x80, v) }
+
+// SetBECN sets the BECN.
+func (h BTH) SetBECN(v bool) { setBit(&h[4], 0x40, v) }
+
+// SetReserved6 sets the 6 reserved bits.
 func (h BTH) SetReserved6(v uint8) { h[4] = h[4]&^0x3F | v&0x3F }
-func (h BTH) SetDestQP(v uint32)   { put24(h[5:8], v) }
-func (h BTH) SetAckReq(v bool)     { setBit(&h[8], 0x80, v) }
+
+// SetDestQP sets the destination QPN.
+func (h BTH) SetDestQP(v uint32) { put24(h[5:8], v) }
+
+// SetAckReq sets the AckReq bit.
+func (h BTH) SetAckReq(v bool) { setBit(&h[8], 0x80, v) }
+
+// SetReserved7 sets the 7 reserved bits.
 func (h BTH) SetReserved7(v uint8) { h[8] = h[8]&^0x7F | v&0x7F }
-func (h BTH) SetPSN(v uint32)      { put24(h[9:12], v) }
+
+// SetPSN sets the PSN.
+func (h BTH) SetPSN(v uint32) { put24(h[9:12], v) }
 
 func setBit(b *byte, mask byte, v bool) {
 	if v {
@@ -69,32 +119,54 @@ func setBit(b *byte, mask byte, v bool) {
 // RDETH is the reliable datagram header, 4 bytes (obsolete; decoded only).
 type RDETH []byte
 
-func (h RDETH) EEContext() uint32     { return get24(h[1:4]) }
+// EEContext returns the EE context: 24 bits at byte 1.
+func (h RDETH) EEContext() uint32 { return get24(h[1:4]) }
+
+// SetEEContext sets the EE context.
 func (h RDETH) SetEEContext(v uint32) { put24(h[1:4], v) }
 
 // DETH is the datagram header, 8 bytes.
 type DETH []byte
 
-func (h DETH) QKey() uint32      { return be.Uint32(h[0:4]) }
-func (h DETH) SrcQP() uint32     { return get24(h[5:8]) }
-func (h DETH) SetQKey(v uint32)  { be.PutUint32(h[0:4], v) }
+// QKey returns the Q_Key: 32 bits at byte 0.
+func (h DETH) QKey() uint32 { return be.Uint32(h[0:4]) }
+
+// SrcQP returns the source QPN: 24 bits at byte 5.
+func (h DETH) SrcQP() uint32 { return get24(h[5:8]) }
+
+// SetQKey sets the Q_Key.
+func (h DETH) SetQKey(v uint32) { be.PutUint32(h[0:4], v) }
+
+// SetSrcQP sets the source QPN.
 func (h DETH) SetSrcQP(v uint32) { put24(h[5:8], v) }
 
 // XRCETH is the header of every XRC request packet, 4 bytes.
 type XRCETH []byte
 
-func (h XRCETH) SRQN() uint32     { return get24(h[1:4]) }
+// SRQN returns the SRQN: 24 bits at byte 1.
+func (h XRCETH) SRQN() uint32 { return get24(h[1:4]) }
+
+// SetSRQN sets the SRQN.
 func (h XRCETH) SetSRQN(v uint32) { put24(h[1:4], v) }
 
 // DCETH is the header of every DC request packet, 16 bytes. It is an assumption, see DC: what a target must learn of
 // who asks, in a form of this project's own.
 type DCETH []byte
 
-func (h DCETH) AccessKey() uint64     { return be.Uint64(h[0:8]) }
-func (h DCETH) SrcQP() uint32         { return get24(h[9:12]) }
-func (h DCETH) Connection() uint32    { return be.Uint32(h[12:16]) }
+// AccessKey returns the access key: 64 bits at byte 0.
+func (h DCETH) AccessKey() uint64 { return be.Uint64(h[0:8]) }
+
+// SrcQP returns the source QPN: 24 bits at byte 9.
+func (h DCETH) SrcQP() uint32 { return get24(h[9:12]) }
+
+// Connection returns the connection number: 32 bits at byte 12.
+func (h DCETH) Connection() uint32 { return be.Uint32(h[12:16]) }
+
+// SetAccessKey sets the access key.
 func (h DCETH) SetAccessKey(v uint64) { be.PutUint64(h[0:8], v) }
-func (h DCETH) SetSrcQP(v uint32)     { put24(h[9:12], v) }
+
+// SetSrcQP sets the source QPN.
+func (h DCETH) SetSrcQP(v uint32) { put24(h[9:12], v) }
 
 // SetConnection sets the number that tells a connection from those of the same DCI before it.
 func (h DCETH) SetConnection(v uint32) { be.PutUint32(h[12:16], v) }
@@ -102,57 +174,106 @@ func (h DCETH) SetConnection(v uint32) { be.PutUint32(h[12:16], v) }
 // RETH is the RDMA header, 16 bytes. Length is that of the whole message.
 type RETH []byte
 
-func (h RETH) VA() uint64         { return be.Uint64(h[0:8]) }
-func (h RETH) RKey() uint32       { return be.Uint32(h[8:12]) }
-func (h RETH) Length() uint32     { return be.Uint32(h[12:16]) }
-func (h RETH) SetVA(v uint64)     { be.PutUint64(h[0:8], v) }
-func (h RETH) SetRKey(v uint32)   { be.PutUint32(h[8:12], v) }
+// VA returns the VA: 64 bits at byte 0.
+func (h RETH) VA() uint64 { return be.Uint64(h[0:8]) }
+
+// RKey returns the R_Key: 32 bits at byte 8.
+func (h RETH) RKey() uint32 { return be.Uint32(h[8:12]) }
+
+// Length returns the length: 32 bits at byte 12.
+func (h RETH) Length() uint32 { return be.Uint32(h[12:16]) }
+
+// SetVA sets the VA.
+func (h RETH) SetVA(v uint64) { be.PutUint64(h[0:8], v) }
+
+// SetRKey sets the R_Key.
+func (h RETH) SetRKey(v uint32) { be.PutUint32(h[8:12], v) }
+
+// SetLength sets the length.
 func (h RETH) SetLength(v uint32) { be.PutUint32(h[12:16], v) }
 
 // AtomicETH is the header of an atomic request, 28 bytes. SwapAdd is the swap
 // data of CmpSwap and the addend of FetchAdd.
 type AtomicETH []byte
 
-func (h AtomicETH) VA() uint64          { return be.Uint64(h[0:8]) }
-func (h AtomicETH) RKey() uint32        { return be.Uint32(h[8:12]) }
-func (h AtomicETH) SwapAdd() uint64     { return be.Uint64(h[12:20]) }
-func (h AtomicETH) Compare() uint64     { return be.Uint64(h[20:28]) }
-func (h AtomicETH) SetVA(v uint64)      { be.PutUint64(h[0:8], v) }
-func (h AtomicETH) SetRKey(v uint32)    { be.PutUint32(h[8:12], v) }
+// VA returns the VA: 64 bits at byte 0.
+func (h AtomicETH) VA() uint64 { return be.Uint64(h[0:8]) }
+
+// RKey returns the R_Key: 32 bits at byte 8.
+func (h AtomicETH) RKey() uint32 { return be.Uint32(h[8:12]) }
+
+// SwapAdd returns the swap add: 64 bits at byte 12.
+func (h AtomicETH) SwapAdd() uint64 { return be.Uint64(h[12:20]) }
+
+// Compare returns the compare value: 64 bits at byte 20.
+func (h AtomicETH) Compare() uint64 { return be.Uint64(h[20:28]) }
+
+// SetVA sets the VA.
+func (h AtomicETH) SetVA(v uint64) { be.PutUint64(h[0:8], v) }
+
+// SetRKey sets the R_Key.
+func (h AtomicETH) SetRKey(v uint32) { be.PutUint32(h[8:12], v) }
+
+// SetSwapAdd sets the swap add.
 func (h AtomicETH) SetSwapAdd(v uint64) { be.PutUint64(h[12:20], v) }
+
+// SetCompare sets the compare value.
 func (h AtomicETH) SetCompare(v uint64) { be.PutUint64(h[20:28], v) }
 
 // AETH is the acknowledge header, 4 bytes.
 type AETH []byte
 
-func (h AETH) Syndrome() Syndrome     { return Syndrome(h[0]) }
-func (h AETH) MSN() uint32            { return get24(h[1:4]) }
+// Syndrome returns the syndrome: byte 0.
+func (h AETH) Syndrome() Syndrome { return Syndrome(h[0]) }
+
+// MSN returns the MSN: 24 bits at byte 1.
+func (h AETH) MSN() uint32 { return get24(h[1:4]) }
+
+// SetSyndrome sets the syndrome.
 func (h AETH) SetSyndrome(v Syndrome) { h[0] = byte(v) }
-func (h AETH) SetMSN(v uint32)        { put24(h[1:4], v) }
+
+// SetMSN sets the MSN.
+func (h AETH) SetMSN(v uint32) { put24(h[1:4], v) }
 
 // AtomicAckETH carries the value before an atomic operation, 8 bytes.
 type AtomicAckETH []byte
 
-func (h AtomicAckETH) Original() uint64     { return be.Uint64(h[0:8]) }
+// Original returns the original: 64 bits at byte 0.
+func (h AtomicAckETH) Original() uint64 { return be.Uint64(h[0:8]) }
+
+// SetOriginal sets the original.
 func (h AtomicAckETH) SetOriginal(v uint64) { be.PutUint64(h[0:8], v) }
 
 // ImmDt is immediate data, 4 opaque bytes. Value reads them as a big-endian
 // number, which is ntohl of the verbs' imm_data.
 type ImmDt []byte
 
-func (h ImmDt) Value() uint32     { return be.Uint32(h[0:4]) }
+// Value returns the value: 32 bits at byte 0.
+func (h ImmDt) Value() uint32 { return be.Uint32(h[0:4]) }
+
+// SetValue sets the value.
 func (h ImmDt) SetValue(v uint32) { be.PutUint32(h[0:4], v) }
 
 // IETH is the key that a SEND with invalidate invalidates, 4 bytes.
 type IETH []byte
 
-func (h IETH) RKey() uint32     { return be.Uint32(h[0:4]) }
+// RKey returns the R_Key: 32 bits at byte 0.
+func (h IETH) RKey() uint32 { return be.Uint32(h[0:4]) }
+
+// SetRKey sets the R_Key.
 func (h IETH) SetRKey(v uint32) { be.PutUint32(h[0:4], v) }
 
 // FETH is the header of FLUSH, 4 bytes.
 type FETH []byte
 
-func (h FETH) Selectivity() uint8     { return h[3] >> 4 & 3 }
-func (h FETH) Placement() uint8       { return h[3] & 0xF }
+// Selectivity returns the selectivity: 2 bits of byte 3.
+func (h FETH) Selectivity() uint8 { return h[3] >> 4 & 3 }
+
+// Placement returns the placement: 4 bits of byte 3.
+func (h FETH) Placement() uint8 { return h[3] & 0xF }
+
+// SetSelectivity sets the selectivity.
 func (h FETH) SetSelectivity(v uint8) { h[3] = h[3]&^0x30 | v&3<<4 }
-func (h FETH) SetPlacement(v uint8)   { h[3] = h[3]&^0xF | v&0xF }
+
+// SetPlacement sets the placement.
+func (h FETH) SetPlacement(v uint8) { h[3] = h[3]&^0xF | v&0xF }

@@ -27,12 +27,24 @@ const (
 // Ethernet is an Ethernet header without the 802.1Q tag, 14 bytes.
 type Ethernet []byte
 
-func (h Ethernet) Dst() MAC         { return MAC(h[0:6]) }
-func (h Ethernet) Src() MAC         { return MAC(h[6:12]) }
-func (h Ethernet) ToGroup() bool    { return h[0]&1 != 0 } // Dst().IsGroup()
-func (h Ethernet) Type() uint16     { return be.Uint16(h[12:14]) }
-func (h Ethernet) SetDst(v MAC)     { copy(h[0:6], v[:]) }
-func (h Ethernet) SetSrc(v MAC)     { copy(h[6:12], v[:]) }
+// Dst returns the destination address: bytes 0 to 5.
+func (h Ethernet) Dst() MAC { return MAC(h[0:6]) }
+
+// Src returns the source address: bytes 6 to 11.
+func (h Ethernet) Src() MAC { return MAC(h[6:12]) }
+
+// ToGroup reports whether the destination is a group: bit 0 of byte 0.
+func (h Ethernet) ToGroup() bool { return h[0]&1 != 0 } // Dst().IsGroup()
+// Type returns the type: 16 bits at byte 12.
+func (h Ethernet) Type() uint16 { return be.Uint16(h[12:14]) }
+
+// SetDst sets the destination address.
+func (h Ethernet) SetDst(v MAC) { copy(h[0:6], v[:]) }
+
+// SetSrc sets the source address.
+func (h Ethernet) SetSrc(v MAC) { copy(h[6:12], v[:]) }
+
+// SetType sets the type.
 func (h Ethernet) SetType(v uint16) { be.PutUint16(h[12:14], v) }
 
 // VLANMask is the VLAN ID in a tag's TCI; the priority is in its highest 3 bits.
@@ -41,25 +53,53 @@ const VLANMask = 0x0fff
 // VLAN is an 802.1Q tag behind EtherType 0x8100: TCI and the inner EtherType.
 type VLAN []byte
 
-func (h VLAN) TCI() uint16      { return be.Uint16(h[0:2]) }
-func (h VLAN) Type() uint16     { return be.Uint16(h[2:4]) }
-func (h VLAN) SetTCI(v uint16)  { be.PutUint16(h[0:2], v) }
+// TCI returns the TCI: 16 bits at byte 0.
+func (h VLAN) TCI() uint16 { return be.Uint16(h[0:2]) }
+
+// Type returns the type: 16 bits at byte 2.
+func (h VLAN) Type() uint16 { return be.Uint16(h[2:4]) }
+
+// SetTCI sets the TCI.
+func (h VLAN) SetTCI(v uint16) { be.PutUint16(h[0:2], v) }
+
+// SetType sets the type.
 func (h VLAN) SetType(v uint16) { be.PutUint16(h[2:4], v) }
 
 // IPv4 is an IPv4 header without options, 20 bytes.
 type IPv4 []byte
 
-func (h IPv4) Version() uint8      { return h[0] >> 4 }
-func (h IPv4) HeaderLen() int      { return int(h[0]&0xF) * 4 }
-func (h IPv4) TOS() uint8          { return h[1] }
-func (h IPv4) TotalLen() uint16    { return be.Uint16(h[2:4]) }
-func (h IPv4) ID() uint16          { return be.Uint16(h[4:6]) }
+// Version returns the version: 4 bits of byte 0.
+func (h IPv4) Version() uint8 { return h[0] >> 4 }
+
+// HeaderLen returns the header len: byte 0.
+func (h IPv4) HeaderLen() int { return int(h[0]&0xF) * 4 }
+
+// TOS returns the TOS: byte 1.
+func (h IPv4) TOS() uint8 { return h[1] }
+
+// TotalLen returns the total length: 16 bits at byte 2.
+func (h IPv4) TotalLen() uint16 { return be.Uint16(h[2:4]) }
+
+// ID returns the ID: 16 bits at byte 4.
+func (h IPv4) ID() uint16 { return be.Uint16(h[4:6]) }
+
+// FlagsOffset returns the flags offset: 16 bits at byte 6.
 func (h IPv4) FlagsOffset() uint16 { return be.Uint16(h[6:8]) }
-func (h IPv4) TTL() uint8          { return h[8] }
-func (h IPv4) Protocol() uint8     { return h[9] }
-func (h IPv4) Checksum() uint16    { return be.Uint16(h[10:12]) }
-func (h IPv4) Src() [4]byte        { return [4]byte(h[12:16]) }
-func (h IPv4) Dst() [4]byte        { return [4]byte(h[16:20]) }
+
+// TTL returns the TTL: byte 8.
+func (h IPv4) TTL() uint8 { return h[8] }
+
+// Protocol returns the protocol: byte 9.
+func (h IPv4) Protocol() uint8 { return h[9] }
+
+// Checksum returns the checksum: 16 bits at byte 10.
+func (h IPv4) Checksum() uint16 { return be.Uint16(h[10:12]) }
+
+// Src returns the source address: bytes 12 to 15.
+func (h IPv4) Src() [4]byte { return [4]byte(h[12:16]) }
+
+// Dst returns the destination address: bytes 16 to 19.
+func (h IPv4) Dst() [4]byte { return [4]byte(h[16:20]) }
 
 // SrcDst is both addresses in one word, as IPv4SrcDst makes it.
 func (h IPv4) SrcDst() uint64 { return be.Uint64(h[12:20]) }
@@ -69,15 +109,32 @@ func IPv4SrcDst(src, dst [4]byte) uint64 {
 	return uint64(be.Uint32(src[:]))<<32 | uint64(be.Uint32(dst[:]))
 }
 
-func (h IPv4) SetTOS(v uint8)          { h[1] = v }
-func (h IPv4) SetTotalLen(v uint16)    { be.PutUint16(h[2:4], v) }
-func (h IPv4) SetID(v uint16)          { be.PutUint16(h[4:6], v) }
+// SetTOS sets the TOS.
+func (h IPv4) SetTOS(v uint8) { h[1] = v }
+
+// SetTotalLen sets the total length.
+func (h IPv4) SetTotalLen(v uint16) { be.PutUint16(h[2:4], v) }
+
+// SetID sets the ID.
+func (h IPv4) SetID(v uint16) { be.PutUint16(h[4:6], v) }
+
+// SetFlagsOffset sets the flags offset.
 func (h IPv4) SetFlagsOffset(v uint16) { be.PutUint16(h[6:8], v) }
-func (h IPv4) SetTTL(v uint8)          { h[8] = v }
-func (h IPv4) SetProtocol(v uint8)     { h[9] = v }
-func (h IPv4) SetChecksum(v uint16)    { be.PutUint16(h[10:12], v) }
-func (h IPv4) SetSrc(v [4]byte)        { copy(h[12:16], v[:]) }
-func (h IPv4) SetDst(v [4]byte)        { copy(h[16:20], v[:]) }
+
+// SetTTL sets the TTL.
+func (h IPv4) SetTTL(v uint8) { h[8] = v }
+
+// SetProtocol sets the protocol.
+func (h IPv4) SetProtocol(v uint8) { h[9] = v }
+
+// SetChecksum sets the checksum.
+func (h IPv4) SetChecksum(v uint16) { be.PutUint16(h[10:12], v) }
+
+// SetSrc sets the source address.
+func (h IPv4) SetSrc(v [4]byte) { copy(h[12:16], v[:]) }
+
+// SetDst sets the destination address.
+func (h IPv4) SetDst(v [4]byte) { copy(h[16:20], v[:]) }
 
 // Flags of IPv4.FlagsOffset.
 const (
@@ -97,19 +154,44 @@ func (h IPv4) ChecksumOK() bool { return fold(sum16(0, h[:20])) == 0xFFFF }
 // IPv6 is an IPv6 header or, with next header 0x1B, a GRH; 40 bytes.
 type IPv6 []byte
 
-func (h IPv6) Version() uint8         { return h[0] >> 4 }
-func (h IPv6) TrafficClass() uint8    { return h[0]<<4 | h[1]>>4 }
-func (h IPv6) FlowLabel() uint32      { return be.Uint32(h[0:4]) & 0xFFFFF }
-func (h IPv6) PayloadLen() uint16     { return be.Uint16(h[4:6]) }
-func (h IPv6) NextHeader() uint8      { return h[6] }
-func (h IPv6) HopLimit() uint8        { return h[7] }
-func (h IPv6) Src() GID               { return GID(h[8:24]) }
-func (h IPv6) Dst() GID               { return GID(h[24:40]) }
+// Version returns the version: 4 bits of byte 0.
+func (h IPv6) Version() uint8 { return h[0] >> 4 }
+
+// TrafficClass returns the traffic class: byte 1.
+func (h IPv6) TrafficClass() uint8 { return h[0]<<4 | h[1]>>4 }
+
+// FlowLabel returns the flow label: 20 bits at byte 0.
+func (h IPv6) FlowLabel() uint32 { return be.Uint32(h[0:4]) & 0xFFFFF }
+
+// PayloadLen returns the payload length: 16 bits at byte 4.
+func (h IPv6) PayloadLen() uint16 { return be.Uint16(h[4:6]) }
+
+// NextHeader returns the next header: byte 6.
+func (h IPv6) NextHeader() uint8 { return h[6] }
+
+// HopLimit returns the hop limit: byte 7.
+func (h IPv6) HopLimit() uint8 { return h[7] }
+
+// Src returns the source address: 16 bytes from byte 8 on.
+func (h IPv6) Src() GID { return GID(h[8:24]) }
+
+// Dst returns the destination address: 16 bytes from byte 24 on.
+func (h IPv6) Dst() GID { return GID(h[24:40]) }
+
+// SetPayloadLen sets the payload length.
 func (h IPv6) SetPayloadLen(v uint16) { be.PutUint16(h[4:6], v) }
-func (h IPv6) SetNextHeader(v uint8)  { h[6] = v }
-func (h IPv6) SetHopLimit(v uint8)    { h[7] = v }
-func (h IPv6) SetSrc(v GID)           { copy(h[8:24], v[:]) }
-func (h IPv6) SetDst(v GID)           { copy(h[24:40], v[:]) }
+
+// SetNextHeader sets the next header.
+func (h IPv6) SetNextHeader(v uint8) { h[6] = v }
+
+// SetHopLimit sets the hop limit.
+func (h IPv6) SetHopLimit(v uint8) { h[7] = v }
+
+// SetSrc sets the source address.
+func (h IPv6) SetSrc(v GID) { copy(h[8:24], v[:]) }
+
+// SetDst sets the destination address.
+func (h IPv6) SetDst(v GID) { copy(h[24:40], v[:]) }
 
 // SetVersion writes version 6 with the traffic class and the flow label.
 func (h IPv6) SetVersion(tc uint8, flow uint32) {
@@ -122,13 +204,28 @@ type GRH = IPv6
 // UDP is a UDP header, 8 bytes.
 type UDP []byte
 
-func (h UDP) SrcPort() uint16      { return be.Uint16(h[0:2]) }
-func (h UDP) DstPort() uint16      { return be.Uint16(h[2:4]) }
-func (h UDP) Len() uint16          { return be.Uint16(h[4:6]) }
-func (h UDP) Checksum() uint16     { return be.Uint16(h[6:8]) }
-func (h UDP) SetSrcPort(v uint16)  { be.PutUint16(h[0:2], v) }
-func (h UDP) SetDstPort(v uint16)  { be.PutUint16(h[2:4], v) }
-func (h UDP) SetLen(v uint16)      { be.PutUint16(h[4:6], v) }
+// SrcPort returns the source port: 16 bits at byte 0.
+func (h UDP) SrcPort() uint16 { return be.Uint16(h[0:2]) }
+
+// DstPort returns the destination port: 16 bits at byte 2.
+func (h UDP) DstPort() uint16 { return be.Uint16(h[2:4]) }
+
+// Len returns the length: 16 bits at byte 4.
+func (h UDP) Len() uint16 { return be.Uint16(h[4:6]) }
+
+// Checksum returns the checksum: 16 bits at byte 6.
+func (h UDP) Checksum() uint16 { return be.Uint16(h[6:8]) }
+
+// SetSrcPort sets the source port.
+func (h UDP) SetSrcPort(v uint16) { be.PutUint16(h[0:2], v) }
+
+// SetDstPort sets the destination port.
+func (h UDP) SetDstPort(v uint16) { be.PutUint16(h[2:4], v) }
+
+// SetLen sets the length.
+func (h UDP) SetLen(v uint16) { be.PutUint16(h[4:6], v) }
+
+// SetChecksum sets the checksum.
 func (h UDP) SetChecksum(v uint16) { be.PutUint16(h[6:8], v) }
 
 // LRH is the local route header of native InfiniBand, 8 bytes.
@@ -152,19 +249,44 @@ const (
 // IsMulticastLID says whether a LID is of a multicast group.
 func IsMulticastLID(lid uint16) bool { return lid >= FirstMulticastLID && lid != PermissiveLID }
 
-func (h LRH) VL() uint8          { return h[0] >> 4 }
-func (h LRH) Version() uint8     { return h[0] & 0xF }
-func (h LRH) SL() uint8          { return h[1] >> 4 }
-func (h LRH) LNH() uint8         { return h[1] & 3 }
-func (h LRH) DLID() uint16       { return be.Uint16(h[2:4]) }
-func (h LRH) PktLen() uint16     { return be.Uint16(h[4:6]) & 0x7FF }
-func (h LRH) SLID() uint16       { return be.Uint16(h[6:8]) }
-func (h LRH) SetVL(v uint8)      { h[0] = h[0]&0xF | v<<4 }
+// VL returns the VL: 4 bits of byte 0.
+func (h LRH) VL() uint8 { return h[0] >> 4 }
+
+// Version returns the version: 4 bits of byte 0.
+func (h LRH) Version() uint8 { return h[0] & 0xF }
+
+// SL returns the SL: 4 bits of byte 1.
+func (h LRH) SL() uint8 { return h[1] >> 4 }
+
+// LNH returns the LNH: byte 1.
+func (h LRH) LNH() uint8 { return h[1] & 3 }
+
+// DLID returns the DLID: 16 bits at byte 2.
+func (h LRH) DLID() uint16 { return be.Uint16(h[2:4]) }
+
+// PktLen returns the pkt len: 11 bits at byte 4.
+func (h LRH) PktLen() uint16 { return be.Uint16(h[4:6]) & 0x7FF }
+
+// SLID returns the SLID: 16 bits at byte 6.
+func (h LRH) SLID() uint16 { return be.Uint16(h[6:8]) }
+
+// SetVL sets the VL.
+func (h LRH) SetVL(v uint8) { h[0] = h[0]&0xF | v<<4 }
+
+// SetVersion sets the version.
 func (h LRH) SetVersion(v uint8) { h[0] = h[0]&0xF0 | v&0xF }
-func (h LRH) SetSL(v uint8)      { h[1] = h[1]&0xF | v<<4 }
-func (h LRH) SetLNH(v uint8)     { h[1] = h[1]&^3 | v&3 }
-func (h LRH) SetDLID(v uint16)   { be.PutUint16(h[2:4], v) }
-func (h LRH) SetSLID(v uint16)   { be.PutUint16(h[6:8], v) }
+
+// SetSL sets the SL.
+func (h LRH) SetSL(v uint8) { h[1] = h[1]&0xF | v<<4 }
+
+// SetLNH sets the LNH.
+func (h LRH) SetLNH(v uint8) { h[1] = h[1]&^3 | v&3 }
+
+// SetDLID sets the DLID.
+func (h LRH) SetDLID(v uint16) { be.PutUint16(h[2:4], v) }
+
+// SetSLID sets the SLID.
+func (h LRH) SetSLID(v uint16) { be.PutUint16(h[6:8], v) }
 
 // SetPktLen writes the length in 4-byte words, LRH through ICRC.
 func (h LRH) SetPktLen(words uint16) {

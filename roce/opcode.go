@@ -25,6 +25,7 @@ const (
 	DC Transport = 0xE0
 )
 
+// String returns the text form.
 func (t Transport) String() string {
 	switch t {
 	case RC:
@@ -374,4 +375,5 @@ func (o Opcode) Info() *OpInfo { return &opTable[o] }
 // Valid says whether the opcode is defined.
 func (o Opcode) Valid() bool { return opTable[o].Kind != KindReserved }
 
+// String returns the text form.
 func (o Opcode) String() string { return opTable[o].Name }

@@ -98,56 +98,67 @@ func (p *Packet) at(h Headers) int { return int(p.bth) + BTHSize + p.Op.Info().O
 
 // The extended headers. Only those that the opcode has may be asked for (Has); others panic.
 
+// RDETH returns the extended header; the opcode must have it.
 func (p *Packet) RDETH() RDETH {
 	at := p.at(HasRDETH)
 	return p.B[at : at+RDETHSize : at+RDETHSize]
 }
 
+// DETH returns the extended header; the opcode must have it.
 func (p *Packet) DETH() DETH {
 	at := p.at(HasDETH)
 	return p.B[at : at+DETHSize : at+DETHSize]
 }
 
+// XRCETH returns the extended header; the opcode must have it.
 func (p *Packet) XRCETH() XRCETH {
 	at := p.at(HasXRCETH)
 	return p.B[at : at+XRCETHSize : at+XRCETHSize]
 }
 
+// DCETH returns the extended header; the opcode must have it.
 func (p *Packet) DCETH() DCETH {
 	at := p.at(HasDCETH)
 	return p.B[at : at+DCETHSize : at+DCETHSize]
 }
 
+// FETH returns the extended header; the opcode must have it.
 func (p *Packet) FETH() FETH {
 	at := p.at(HasFETH)
 	return p.B[at : at+FETHSize : at+FETHSize]
 }
 
+// RETH returns the extended header; the opcode must have it.
 func (p *Packet) RETH() RETH {
 	at := p.at(HasRETH)
 	return p.B[at : at+RETHSize : at+RETHSize]
 }
 
+// AtomicETH returns the extended header; the opcode must have it.
 func (p *Packet) AtomicETH() AtomicETH {
 	at := p.at(HasAtomicETH)
 	return p.B[at : at+AtomicETHSize : at+AtomicETHSize]
 }
 
+// AETH returns the extended header; the opcode must have it.
 func (p *Packet) AETH() AETH {
 	at := p.at(HasAETH)
 	return p.B[at : at+AETHSize : at+AETHSize]
 }
 
+// AtomicAckETH returns the extended header; the opcode must have it.
 func (p *Packet) AtomicAckETH() AtomicAckETH {
 	at := p.at(HasAtomicAckETH)
 	return p.B[at : at+AtomicAckETHSize : at+AtomicAckETHSize]
 }
 
+// ImmDt returns the extended header; the opcode must have it.
 func (p *Packet) ImmDt() ImmDt {
 	at := p.at(HasImmDt)
 	return p.B[at : at+ImmDtSize : at+ImmDtSize]
 }
 
+// IETH returns the extended header; the opcode must have it.
 func (p *Packet) IETH() IETH {
 	at := p.at(HasIETH)
 	return p.B[at : at+IETHSize : at+IETHSize]

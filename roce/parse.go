@@ -13,6 +13,7 @@ const (
 	InfiniBand // native, LRH first
 )
 
+// String returns the text form.
 func (f Framing) String() string {
 	switch f {
 	case RoCEv2IPv4:
@@ -65,8 +66,10 @@ var dropTexts = [dropReasons]string{
 // DropReasons is the number of reasons, for arrays of counters.
 const DropReasons = int(dropReasons)
 
+// Error returns the message.
 func (d DropReason) Error() string { return "roce: " + d.String() }
 
+// String returns the text form.
 func (d DropReason) String() string {
 	if d == 0 || d >= dropReasons {
 		return fmt.Sprintf("DropReason(%d)", uint8(d))

@@ -56,6 +56,7 @@ type ProgramPanic struct {
 	Stack   []byte
 }
 
+// Error returns the message.
 func (p *ProgramPanic) Error() string {
 	return fmt.Sprintf("program %s at %v: panic: %v\n\n%s", p.Program, p.At, p.Value, p.Stack)
 }
@@ -334,6 +335,7 @@ type Deadlock struct {
 	Waiting []string // "program for reason", by program number
 }
 
+// Error returns the message.
 func (d *Deadlock) Error() string {
 	return fmt.Sprintf("deadlock at %v: nothing is scheduled, and these wait: %s", d.At, strings.Join(d.Waiting, "; "))
 }

@@ -37,6 +37,7 @@ var resourceNames = [...]string{"window", "CPU", "lock", "doorbell", "PU", "send
 
 var _ = [1]struct{}{}[len(resourceNames)-int(resources)]
 
+// String returns the text form.
 func (r Resource) String() string { return resourceNames[r] }
 
 // Resources are all of them.

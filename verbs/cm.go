@@ -145,6 +145,7 @@ var cmEventNames = [...]string{
 	"REJECTED", "ESTABLISHED", "DISCONNECTED", "DEVICE_REMOVAL", "MULTICAST_JOIN", "MULTICAST_ERROR", "ADDR_CHANGE", "TIMEWAIT_EXIT",
 }
 
+// String returns the text form.
 func (e CMEventType) String() string {
 	if int(e) < len(cmEventNames) {
 		return cmEventNames[e]

@@ -14,6 +14,7 @@ const (
 
 var forkStatusNames = [...]string{"DISABLED", "ENABLED", "UNNEEDED"}
 
+// String returns the text form.
 func (s ForkStatus) String() string {
 	if int(s) < len(forkStatusNames) {
 		return forkStatusNames[s]

@@ -58,6 +58,7 @@ const (
 	ReregErrCmd   = -4
 )
 
+// Error returns the message.
 func (e *ReregError) Error() string { return fmt.Sprintf("rereg_mr returns %d: %v", e.Code, e.Err) }
 
 // Unwrap gives the errno.

@@ -110,6 +110,7 @@ type MemoryError struct {
 	Err  error  // the errno nearest to it
 }
 
+// Error returns the message.
 func (e *MemoryError) Error() string {
 	s := fmt.Sprintf("%s: error %d", e.Call, e.Code)
 	if e.Text != "" {

@@ -8,6 +8,7 @@ import (
 // GID is a global identifier, 16 bytes in network order.
 type GID [16]byte
 
+// String returns the text form.
 func (g GID) String() string { return netip.AddrFrom16(g).String() }
 
 // GIDType as in ibv_gid_entry.
@@ -80,6 +81,7 @@ const (
 
 var qpStateNames = [...]string{"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR", "UNKNOWN"}
 
+// String returns the text form.
 func (s QPState) String() string {
 	if int(s) < len(qpStateNames) {
 		return qpStateNames[s]

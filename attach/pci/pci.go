@@ -70,7 +70,10 @@ const MaxFunctions = 16
 // UsageError is a mistake in the arguments.
 type UsageError struct{ Err error }
 
+// Error returns the message.
 func (e *UsageError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
 func (e *UsageError) Unwrap() error { return e.Err }
 
 // ErrPlatform is the error of Run on other machines.

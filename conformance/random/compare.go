@@ -9,6 +9,7 @@ type Difference struct {
 	Sides  [2]string
 }
 
+// String returns the text form.
 func (d *Difference) String() string {
 	return fmt.Sprintf("%s, line %d:\n  first target:  %s\n  second target: %s", d.Stream, d.Line, d.Sides[0], d.Sides[1])
 }

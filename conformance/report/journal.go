@@ -39,6 +39,7 @@ type UnrecoveredError struct {
 	Cases int
 }
 
+// Error returns the message.
 func (e *UnrecoveredError) Error() string {
 	return fmt.Sprintf("%s has %s of a run that was killed: conform recover %s makes a record of them, or remove the file", e.Path, plain.Count(e.Cases, "case"), e.Path)
 }

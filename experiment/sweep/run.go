@@ -140,6 +140,7 @@ func roughly(d time.Duration) string {
 // FailureError ends a sweep of which runs have no result.
 type FailureError struct{ Failed, Points int }
 
+// Error returns the message.
 func (e *FailureError) Error() string {
 	return fmt.Sprintf("%d of %s have no result; the same command runs what no store has", e.Failed, plain.Count(e.Points, "run"))
 }

@@ -39,6 +39,7 @@ type Failure struct {
 	Reason        string
 }
 
+// Error returns the message.
 func (l *Failure) Error() string {
 	return fmt.Sprintf("%s: %s\n(alone: %s)", l.Name, l.Reason, l.Command)
 }

@@ -35,6 +35,7 @@ type Error struct {
 	Code int
 }
 
+// Error returns the message.
 func (e *Error) Error() string { return fmt.Sprintf("%s: error %d", e.Call, e.Code) }
 
 func result(call string, code C.int) error {

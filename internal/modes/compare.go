@@ -11,6 +11,7 @@ type Difference struct {
 	Right    string
 }
 
+// Error returns the message.
 func (d *Difference) Error() string {
 	return fmt.Sprintf("%s, line %d differs:\n  %v: %.300s\n  %v: %.300s", d.Artefact, d.Line, d.A, d.Left, d.B, d.Right)
 }

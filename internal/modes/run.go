@@ -23,6 +23,7 @@ type Mode struct {
 	Watched  bool // a capture and a timeline are recorded
 }
 
+// String returns the text form.
 func (m Mode) String() string {
 	s := "ahead"
 	if m.Lockstep {

@@ -56,6 +56,7 @@ const (
 
 var classNames = [...]string{"bfreg0", "medium", "high", "dedicated", "shared", "nc", "td", "independent-td"}
 
+// String returns the text form.
 func (c Class) String() string {
 	if int(c) < len(classNames) {
 		return classNames[c]

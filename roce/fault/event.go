@@ -29,6 +29,7 @@ const (
 
 var eventNames = [eventKinds]string{"remove", "kill", "unmap", "remap"}
 
+// String returns the text form.
 func (k EventKind) String() string {
 	if k < eventKinds {
 		return eventNames[k]

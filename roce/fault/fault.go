@@ -45,6 +45,7 @@ const (
 
 var actionNames = [actions]string{"pass", "drop", "corrupt", "corrupt-fcs", "edit", "delay", "duplicate", "reorder", "mark", "truncate", "spoil"}
 
+// String returns the text form.
 func (a Action) String() string {
 	if a < actions {
 		return actionNames[a]

@@ -36,9 +36,16 @@ func put24(b []byte, v uint32) { b[0], b[1], b[2] = byte(v>>16), byte(v>>8), byt
 // CM is what all messages but those of SIDR begin with: the communication IDs of sender and receiver. Of SIDR and of REQ only the first counts.
 type CM []byte
 
-func (c CM) Local() uint32      { return be.Uint32(c) }
-func (c CM) Remote() uint32     { return be.Uint32(c[4:]) }
-func (c CM) SetLocal(v uint32)  { be.PutUint32(c, v) }
+// Local returns the communication ID of the sender: 32 bits at byte 0.
+func (c CM) Local() uint32 { return be.Uint32(c) }
+
+// Remote returns the communication ID of the receiver: 32 bits at byte 4.
+func (c CM) Remote() uint32 { return be.Uint32(c[4:]) }
+
+// SetLocal sets the communication ID of the sender.
+func (c CM) SetLocal(v uint32) { be.PutUint32(c, v) }
+
+// SetRemote sets the communication ID of the receiver.
 func (c CM) SetRemote(v uint32) { be.PutUint32(c[4:], v) }
 
 // Transport types of a REQ.
@@ -53,115 +60,293 @@ const (
 // REQ asks for a connection. Its options of enhanced connection establishment are the vendor here, and the header's modifier.
 type REQ []byte
 
-func (r REQ) Local() uint32                 { return be.Uint32(r) }
-func (r REQ) Vendor() uint32                { return get24(r[5:]) }
-func (r REQ) ServiceID() uint64             { return be.Uint64(r[8:]) }
-func (r REQ) CAGUID() uint64                { return be.Uint64(r[16:]) }
-func (r REQ) QKey() uint32                  { return be.Uint32(r[28:]) }
-func (r REQ) QPN() uint32                   { return get24(r[32:]) }
-func (r REQ) ResponderResources() uint8     { return r[35] }
-func (r REQ) InitiatorDepth() uint8         { return r[39] }
-func (r REQ) RemoteTimeout() uint8          { return bits(r[43], 3, 5) }
-func (r REQ) Transport() uint8              { return bits(r[43], 1, 2) }
-func (r REQ) FlowControl() bool             { return r[43]&1 != 0 }
-func (r REQ) PSN() uint32                   { return get24(r[44:]) }
-func (r REQ) LocalTimeout() uint8           { return bits(r[47], 3, 5) }
-func (r REQ) RetryCount() uint8             { return bits(r[47], 0, 3) }
-func (r REQ) PKey() uint16                  { return be.Uint16(r[48:]) }
-func (r REQ) MTU() uint8                    { return bits(r[50], 4, 4) }
-func (r REQ) RNRRetryCount() uint8          { return bits(r[50], 0, 3) }
-func (r REQ) MaxCMRetries() uint8           { return bits(r[51], 4, 4) }
-func (r REQ) SRQ() bool                     { return r[51]&8 != 0 }
-func (r REQ) Extended() uint8               { return bits(r[51], 0, 3) }
-func (r REQ) Primary() CMPath               { return CMPath(r[52:96]) }
-func (r REQ) Alternate() CMPath             { return CMPath(r[96:140]) }
-func (r REQ) PrivateData() []byte           { return r[140:BodySize] }
-func (r REQ) SetLocal(v uint32)             { be.PutUint32(r, v) }
-func (r REQ) SetVendor(v uint32)            { put24(r[5:], v) }
-func (r REQ) SetServiceID(v uint64)         { be.PutUint64(r[8:], v) }
-func (r REQ) SetCAGUID(v uint64)            { be.PutUint64(r[16:], v) }
-func (r REQ) SetQKey(v uint32)              { be.PutUint32(r[28:], v) }
-func (r REQ) SetQPN(v uint32)               { put24(r[32:], v) }
+// Local returns the communication ID of the sender: 32 bits at byte 0.
+func (r REQ) Local() uint32 { return be.Uint32(r) }
+
+// Vendor returns the vendor: 24 bits at byte 5.
+func (r REQ) Vendor() uint32 { return get24(r[5:]) }
+
+// ServiceID returns the service ID: 64 bits at byte 8.
+func (r REQ) ServiceID() uint64 { return be.Uint64(r[8:]) }
+
+// CAGUID returns the CAGUID: 64 bits at byte 16.
+func (r REQ) CAGUID() uint64 { return be.Uint64(r[16:]) }
+
+// QKey returns the Q_Key: 32 bits at byte 28.
+func (r REQ) QKey() uint32 { return be.Uint32(r[28:]) }
+
+// QPN returns the QPN: 24 bits at byte 32.
+func (r REQ) QPN() uint32 { return get24(r[32:]) }
+
+// ResponderResources returns the responder resources: byte 35.
+func (r REQ) ResponderResources() uint8 { return r[35] }
+
+// InitiatorDepth returns the initiator depth: byte 39.
+func (r REQ) InitiatorDepth() uint8 { return r[39] }
+
+// RemoteTimeout returns the remote timeout: 5 bits of byte 43.
+func (r REQ) RemoteTimeout() uint8 { return bits(r[43], 3, 5) }
+
+// Transport returns the transport type: 2 bits of byte 43.
+func (r REQ) Transport() uint8 { return bits(r[43], 1, 2) }
+
+// FlowControl reports the flow control bit, bit 0 of byte 43.
+func (r REQ) FlowControl() bool { return r[43]&1 != 0 }
+
+// PSN returns the PSN: 24 bits at byte 44.
+func (r REQ) PSN() uint32 { return get24(r[44:]) }
+
+// LocalTimeout returns the local timeout: 5 bits of byte 47.
+func (r REQ) LocalTimeout() uint8 { return bits(r[47], 3, 5) }
+
+// RetryCount returns the retry count: 3 bits of byte 47.
+func (r REQ) RetryCount() uint8 { return bits(r[47], 0, 3) }
+
+// PKey returns the P_Key: 16 bits at byte 48.
+func (r REQ) PKey() uint16 { return be.Uint16(r[48:]) }
+
+// MTU returns the code of the MTU: 4 bits of byte 50.
+func (r REQ) MTU() uint8 { return bits(r[50], 4, 4) }
+
+// RNRRetryCount returns the RNR retry count: 3 bits of byte 50.
+func (r REQ) RNRRetryCount() uint8 { return bits(r[50], 0, 3) }
+
+// MaxCMRetries returns the largest number of CM retries: 4 bits of byte 51.
+func (r REQ) MaxCMRetries() uint8 { return bits(r[51], 4, 4) }
+
+// SRQ reports the SRQ bit, bit 3 of byte 51.
+func (r REQ) SRQ() bool { return r[51]&8 != 0 }
+
+// Extended returns the extended: 3 bits of byte 51.
+func (r REQ) Extended() uint8 { return bits(r[51], 0, 3) }
+
+// Primary returns the primary path: bytes 52 to 95.
+func (r REQ) Primary() CMPath { return CMPath(r[52:96]) }
+
+// Alternate returns the alternate path: bytes 96 to 139.
+func (r REQ) Alternate() CMPath { return CMPath(r[96:140]) }
+
+// PrivateData returns the private data: the bytes from 140 on.
+func (r REQ) PrivateData() []byte { return r[140:BodySize] }
+
+// SetLocal sets the communication ID of the sender.
+func (r REQ) SetLocal(v uint32) { be.PutUint32(r, v) }
+
+// SetVendor sets the vendor.
+func (r REQ) SetVendor(v uint32) { put24(r[5:], v) }
+
+// SetServiceID sets the service ID.
+func (r REQ) SetServiceID(v uint64) { be.PutUint64(r[8:], v) }
+
+// SetCAGUID sets the CAGUID.
+func (r REQ) SetCAGUID(v uint64) { be.PutUint64(r[16:], v) }
+
+// SetQKey sets the Q_Key.
+func (r REQ) SetQKey(v uint32) { be.PutUint32(r[28:], v) }
+
+// SetQPN sets the QPN.
+func (r REQ) SetQPN(v uint32) { put24(r[32:], v) }
+
+// SetResponderResources sets the responder resources.
 func (r REQ) SetResponderResources(v uint8) { r[35] = v }
-func (r REQ) SetInitiatorDepth(v uint8)     { r[39] = v }
-func (r REQ) SetRemoteTimeout(v uint8)      { setBits(&r[43], 3, 5, v) }
-func (r REQ) SetTransport(v uint8)          { setBits(&r[43], 1, 2, v) }
-func (r REQ) SetFlowControl(v bool)         { setBits(&r[43], 0, 1, b2u(v)) }
-func (r REQ) SetPSN(v uint32)               { put24(r[44:], v) }
-func (r REQ) SetLocalTimeout(v uint8)       { setBits(&r[47], 3, 5, v) }
-func (r REQ) SetRetryCount(v uint8)         { setBits(&r[47], 0, 3, v) }
-func (r REQ) SetPKey(v uint16)              { be.PutUint16(r[48:], v) }
-func (r REQ) SetMTU(v uint8)                { setBits(&r[50], 4, 4, v) }
-func (r REQ) SetRNRRetryCount(v uint8)      { setBits(&r[50], 0, 3, v) }
-func (r REQ) SetMaxCMRetries(v uint8)       { setBits(&r[51], 4, 4, v) }
-func (r REQ) SetSRQ(v bool)                 { setBits(&r[51], 3, 1, b2u(v)) }
-func (r REQ) SetExtended(v uint8)           { setBits(&r[51], 0, 3, v) }
+
+// SetInitiatorDepth sets the initiator depth.
+func (r REQ) SetInitiatorDepth(v uint8) { r[39] = v }
+
+// SetRemoteTimeout sets the remote timeout.
+func (r REQ) SetRemoteTimeout(v uint8) { setBits(&r[43], 3, 5, v) }
+
+// SetTransport sets the transport type.
+func (r REQ) SetTransport(v uint8) { setBits(&r[43], 1, 2, v) }
+
+// SetFlowControl sets the flow control.
+func (r REQ) SetFlowControl(v bool) { setBits(&r[43], 0, 1, b2u(v)) }
+
+// SetPSN sets the PSN.
+func (r REQ) SetPSN(v uint32) { put24(r[44:], v) }
+
+// SetLocalTimeout sets the local timeout.
+func (r REQ) SetLocalTimeout(v uint8) { setBits(&r[47], 3, 5, v) }
+
+// SetRetryCount sets the retry count.
+func (r REQ) SetRetryCount(v uint8) { setBits(&r[47], 0, 3, v) }
+
+// SetPKey sets the P_Key.
+func (r REQ) SetPKey(v uint16) { be.PutUint16(r[48:], v) }
+
+// SetMTU sets the code of the MTU.
+func (r REQ) SetMTU(v uint8) { setBits(&r[50], 4, 4, v) }
+
+// SetRNRRetryCount sets the RNR retry count.
+func (r REQ) SetRNRRetryCount(v uint8) { setBits(&r[50], 0, 3, v) }
+
+// SetMaxCMRetries sets the largest number of CM retries.
+func (r REQ) SetMaxCMRetries(v uint8) { setBits(&r[51], 4, 4, v) }
+
+// SetSRQ sets the SRQ.
+func (r REQ) SetSRQ(v bool) { setBits(&r[51], 3, 1, b2u(v)) }
+
+// SetExtended sets the extended.
+func (r REQ) SetExtended(v uint8) { setBits(&r[51], 0, 3, v) }
 
 // CMPath is a path of a REQ, 44 bytes.
 type CMPath []byte
 
-func (p CMPath) LocalLID() uint16     { return be.Uint16(p) }
-func (p CMPath) RemoteLID() uint16    { return be.Uint16(p[2:]) }
-func (p CMPath) LocalGID() roce.GID   { return gid(p[4:]) }
-func (p CMPath) RemoteGID() roce.GID  { return gid(p[20:]) }
-func (p CMPath) FlowLabel() uint32    { return be.Uint32(p[36:]) >> 12 }
-func (p CMPath) Rate() uint8          { return bits(p[39], 0, 6) }
-func (p CMPath) TrafficClass() uint8  { return p[40] }
-func (p CMPath) HopLimit() uint8      { return p[41] }
-func (p CMPath) SL() uint8            { return bits(p[42], 4, 4) }
-func (p CMPath) SubnetLocal() bool    { return p[42]&8 != 0 }
-func (p CMPath) ACKTimeout() uint8    { return bits(p[43], 3, 5) }
+// LocalLID returns the local LID: 16 bits at byte 0.
+func (p CMPath) LocalLID() uint16 { return be.Uint16(p) }
+
+// RemoteLID returns the remote LID: 16 bits at byte 2.
+func (p CMPath) RemoteLID() uint16 { return be.Uint16(p[2:]) }
+
+// LocalGID returns the local GID: 16 bytes from byte 4 on.
+func (p CMPath) LocalGID() roce.GID { return gid(p[4:]) }
+
+// RemoteGID returns the remote GID: 16 bytes from byte 20 on.
+func (p CMPath) RemoteGID() roce.GID { return gid(p[20:]) }
+
+// FlowLabel returns the flow label: 20 bits at byte 36.
+func (p CMPath) FlowLabel() uint32 { return be.Uint32(p[36:]) >> 12 }
+
+// Rate returns the code of the rate: 6 bits of byte 39.
+func (p CMPath) Rate() uint8 { return bits(p[39], 0, 6) }
+
+// TrafficClass returns the traffic class: byte 40.
+func (p CMPath) TrafficClass() uint8 { return p[40] }
+
+// HopLimit returns the hop limit: byte 41.
+func (p CMPath) HopLimit() uint8 { return p[41] }
+
+// SL returns the SL: 4 bits of byte 42.
+func (p CMPath) SL() uint8 { return bits(p[42], 4, 4) }
+
+// SubnetLocal reports the subnet local bit, bit 3 of byte 42.
+func (p CMPath) SubnetLocal() bool { return p[42]&8 != 0 }
+
+// ACKTimeout returns the ACK timeout: 5 bits of byte 43.
+func (p CMPath) ACKTimeout() uint8 { return bits(p[43], 3, 5) }
+
+// SetLocalLID sets the local LID.
 func (p CMPath) SetLocalLID(v uint16) { be.PutUint16(p, v) }
 
-func (p CMPath) SetRemoteLID(v uint16)   { be.PutUint16(p[2:], v) }
-func (p CMPath) SetLocalGID(v roce.GID)  { copy(p[4:20], v[:]) }
+// SetRemoteLID sets the remote LID.
+func (p CMPath) SetRemoteLID(v uint16) { be.PutUint16(p[2:], v) }
+
+// SetLocalGID sets the local GID.
+func (p CMPath) SetLocalGID(v roce.GID) { copy(p[4:20], v[:]) }
+
+// SetRemoteGID sets the remote GID.
 func (p CMPath) SetRemoteGID(v roce.GID) { copy(p[20:36], v[:]) }
-func (p CMPath) SetFlowLabel(v uint32)   { be.PutUint32(p[36:], v<<12|be.Uint32(p[36:])&0xfff) }
-func (p CMPath) SetRate(v uint8)         { setBits(&p[39], 0, 6, v) }
+
+// SetFlowLabel sets the flow label.
+func (p CMPath) SetFlowLabel(v uint32) { be.PutUint32(p[36:], v<<12|be.Uint32(p[36:])&0xfff) }
+
+// SetRate sets the code of the rate.
+func (p CMPath) SetRate(v uint8) { setBits(&p[39], 0, 6, v) }
+
+// SetTrafficClass sets the traffic class.
 func (p CMPath) SetTrafficClass(v uint8) { p[40] = v }
-func (p CMPath) SetHopLimit(v uint8)     { p[41] = v }
-func (p CMPath) SetSL(v uint8)           { setBits(&p[42], 4, 4, v) }
-func (p CMPath) SetSubnetLocal(v bool)   { setBits(&p[42], 3, 1, b2u(v)) }
-func (p CMPath) SetACKTimeout(v uint8)   { setBits(&p[43], 3, 5, v) }
+
+// SetHopLimit sets the hop limit.
+func (p CMPath) SetHopLimit(v uint8) { p[41] = v }
+
+// SetSL sets the SL.
+func (p CMPath) SetSL(v uint8) { setBits(&p[42], 4, 4, v) }
+
+// SetSubnetLocal sets the subnet local.
+func (p CMPath) SetSubnetLocal(v bool) { setBits(&p[42], 3, 1, b2u(v)) }
+
+// SetACKTimeout sets the ACK timeout.
+func (p CMPath) SetACKTimeout(v uint8) { setBits(&p[43], 3, 5, v) }
 
 // REP answers a REQ.
 type REP []byte
 
-func (r REP) QPN() uint32                   { return get24(r[12:]) }
-func (r REP) Vendor() uint32                { return uint32(r[15])<<16 | uint32(r[19])<<8 | uint32(r[23]) }
-func (r REP) EECN() uint32                  { return get24(r[16:]) }
-func (r REP) PSN() uint32                   { return get24(r[20:]) }
-func (r REP) ResponderResources() uint8     { return r[24] }
-func (r REP) InitiatorDepth() uint8         { return r[25] }
-func (r REP) ACKDelay() uint8               { return bits(r[26], 3, 5) }
-func (r REP) FlowControl() bool             { return r[26]&1 != 0 }
-func (r REP) RNRRetryCount() uint8          { return bits(r[27], 5, 3) }
-func (r REP) SRQ() bool                     { return r[27]&16 != 0 }
-func (r REP) CAGUID() uint64                { return be.Uint64(r[28:]) }
-func (r REP) PrivateData() []byte           { return r[36:BodySize] }
-func (r REP) SetQPN(v uint32)               { put24(r[12:], v) }
-func (r REP) SetVendor(v uint32)            { r[15], r[19], r[23] = byte(v>>16), byte(v>>8), byte(v) }
-func (r REP) SetEECN(v uint32)              { put24(r[16:], v) }
-func (r REP) SetPSN(v uint32)               { put24(r[20:], v) }
+// QPN returns the QPN: 24 bits at byte 12.
+func (r REP) QPN() uint32 { return get24(r[12:]) }
+
+// Vendor returns the vendor: bytes 15, 19 and 23.
+func (r REP) Vendor() uint32 { return uint32(r[15])<<16 | uint32(r[19])<<8 | uint32(r[23]) }
+
+// EECN returns the EECN: 24 bits at byte 16.
+func (r REP) EECN() uint32 { return get24(r[16:]) }
+
+// PSN returns the PSN: 24 bits at byte 20.
+func (r REP) PSN() uint32 { return get24(r[20:]) }
+
+// ResponderResources returns the responder resources: byte 24.
+func (r REP) ResponderResources() uint8 { return r[24] }
+
+// InitiatorDepth returns the initiator depth: byte 25.
+func (r REP) InitiatorDepth() uint8 { return r[25] }
+
+// ACKDelay returns the ACK delay: 5 bits of byte 26.
+func (r REP) ACKDelay() uint8 { return bits(r[26], 3, 5) }
+
+// FlowControl reports the flow control bit, bit 0 of byte 26.
+func (r REP) FlowControl() bool { return r[26]&1 != 0 }
+
+// RNRRetryCount returns the RNR retry count: 3 bits of byte 27.
+func (r REP) RNRRetryCount() uint8 { return bits(r[27], 5, 3) }
+
+// SRQ reports the SRQ bit, bit 4 of byte 27.
+func (r REP) SRQ() bool { return r[27]&16 != 0 }
+
+// CAGUID returns the CAGUID: 64 bits at byte 28.
+func (r REP) CAGUID() uint64 { return be.Uint64(r[28:]) }
+
+// PrivateData returns the private data: the bytes from 36 on.
+func (r REP) PrivateData() []byte { return r[36:BodySize] }
+
+// SetQPN sets the QPN.
+func (r REP) SetQPN(v uint32) { put24(r[12:], v) }
+
+// SetVendor sets the vendor.
+func (r REP) SetVendor(v uint32) { r[15], r[19], r[23] = byte(v>>16), byte(v>>8), byte(v) }
+
+// SetEECN sets the EECN.
+func (r REP) SetEECN(v uint32) { put24(r[16:], v) }
+
+// SetPSN sets the PSN.
+func (r REP) SetPSN(v uint32) { put24(r[20:], v) }
+
+// SetResponderResources sets the responder resources.
 func (r REP) SetResponderResources(v uint8) { r[24] = v }
-func (r REP) SetInitiatorDepth(v uint8)     { r[25] = v }
-func (r REP) SetACKDelay(v uint8)           { setBits(&r[26], 3, 5, v) }
-func (r REP) SetFlowControl(v bool)         { setBits(&r[26], 0, 1, b2u(v)) }
-func (r REP) SetRNRRetryCount(v uint8)      { setBits(&r[27], 5, 3, v) }
-func (r REP) SetSRQ(v bool)                 { setBits(&r[27], 4, 1, b2u(v)) }
-func (r REP) SetCAGUID(v uint64)            { be.PutUint64(r[28:], v) }
+
+// SetInitiatorDepth sets the initiator depth.
+func (r REP) SetInitiatorDepth(v uint8) { r[25] = v }
+
+// SetACKDelay sets the ACK delay.
+func (r REP) SetACKDelay(v uint8) { setBits(&r[26], 3, 5, v) }
+
+// SetFlowControl sets the flow control.
+func (r REP) SetFlowControl(v bool) { setBits(&r[26], 0, 1, b2u(v)) }
+
+// SetRNRRetryCount sets the RNR retry count.
+func (r REP) SetRNRRetryCount(v uint8) { setBits(&r[27], 5, 3, v) }
+
+// SetSRQ sets the SRQ.
+func (r REP) SetSRQ(v bool) { setBits(&r[27], 4, 1, b2u(v)) }
+
+// SetCAGUID sets the CAGUID.
+func (r REP) SetCAGUID(v uint64) { be.PutUint64(r[28:], v) }
 
 // RTU says that the sender is ready. DREP has the same form.
 type RTU []byte
 
+// PrivateData returns the private data: the bytes from 8 on.
 func (r RTU) PrivateData() []byte { return r[8:BodySize] }
 
 // DREQ asks for the end of a connection.
 type DREQ []byte
 
-func (d DREQ) QPN() uint32         { return get24(d[8:]) }
+// QPN returns the QPN: 24 bits at byte 8.
+func (d DREQ) QPN() uint32 { return get24(d[8:]) }
+
+// PrivateData returns the private data: the bytes from 12 on.
 func (d DREQ) PrivateData() []byte { return d[12:BodySize] }
-func (d DREQ) SetQPN(v uint32)     { put24(d[8:], v) }
+
+// SetQPN sets the QPN.
+func (d DREQ) SetQPN(v uint32) { put24(d[8:], v) }
 
 // What a MRA or a REJ is about.
 const (
@@ -173,10 +358,19 @@ const (
 // MRA says that the answer takes longer.
 type MRA []byte
 
-func (m MRA) About() uint8              { return bits(m[8], 6, 2) }
-func (m MRA) ServiceTimeout() uint8     { return bits(m[9], 3, 5) }
-func (m MRA) PrivateData() []byte       { return m[10:BodySize] }
-func (m MRA) SetAbout(v uint8)          { setBits(&m[8], 6, 2, v) }
+// About returns the part of the message that a REJ or MRA is about: 2 bits of byte 8.
+func (m MRA) About() uint8 { return bits(m[8], 6, 2) }
+
+// ServiceTimeout returns the service timeout: 5 bits of byte 9.
+func (m MRA) ServiceTimeout() uint8 { return bits(m[9], 3, 5) }
+
+// PrivateData returns the private data: the bytes from 10 on.
+func (m MRA) PrivateData() []byte { return m[10:BodySize] }
+
+// SetAbout sets the part of the message that a REJ or MRA is about.
+func (m MRA) SetAbout(v uint8) { setBits(&m[8], 6, 2, v) }
+
+// SetServiceTimeout sets the service timeout.
 func (m MRA) SetServiceTimeout(v uint8) { setBits(&m[9], 3, 5, v) }
 
 // Reasons of a REJ.
@@ -194,12 +388,23 @@ const (
 // REJ refuses.
 type REJ []byte
 
-func (r REJ) About() uint8          { return bits(r[8], 6, 2) }
-func (r REJ) Reason() uint16        { return be.Uint16(r[10:]) }
-func (r REJ) PrivateData() []byte   { return r[84:BodySize] }
-func (r REJ) SetAbout(v uint8)      { setBits(&r[8], 6, 2, v) }
+// About returns the part of the message that a REJ or MRA is about: 2 bits of byte 8.
+func (r REJ) About() uint8 { return bits(r[8], 6, 2) }
+
+// Reason returns the reason: 16 bits at byte 10.
+func (r REJ) Reason() uint16 { return be.Uint16(r[10:]) }
+
+// PrivateData returns the private data: the bytes from 84 on.
+func (r REJ) PrivateData() []byte { return r[84:BodySize] }
+
+// SetAbout sets the part of the message that a REJ or MRA is about.
+func (r REJ) SetAbout(v uint8) { setBits(&r[8], 6, 2, v) }
+
+// SetInfoLength sets the info length.
 func (r REJ) SetInfoLength(v uint8) { setBits(&r[9], 1, 7, v) }
-func (r REJ) SetReason(v uint16)    { be.PutUint16(r[10:], v) }
+
+// SetReason sets the reason.
+func (r REJ) SetReason(v uint16) { be.PutUint16(r[10:], v) }
 
 // SetInfoGUID writes a GUID, or the first half of a GID, into the additional information.
 func (r REJ) SetInfoGUID(v uint64) { be.PutUint64(r[12:], v) }
@@ -210,12 +415,25 @@ func (r REJ) InfoGUID() uint64 { return be.Uint64(r[12:]) }
 // SIDRReq asks for the QP of a service of datagrams.
 type SIDRReq []byte
 
-func (s SIDRReq) RequestID() uint32     { return be.Uint32(s) }
-func (s SIDRReq) PKey() uint16          { return be.Uint16(s[4:]) }
-func (s SIDRReq) ServiceID() uint64     { return be.Uint64(s[8:]) }
-func (s SIDRReq) PrivateData() []byte   { return s[16:BodySize] }
+// RequestID returns the request ID: 32 bits at byte 0.
+func (s SIDRReq) RequestID() uint32 { return be.Uint32(s) }
+
+// PKey returns the P_Key: 16 bits at byte 4.
+func (s SIDRReq) PKey() uint16 { return be.Uint16(s[4:]) }
+
+// ServiceID returns the service ID: 64 bits at byte 8.
+func (s SIDRReq) ServiceID() uint64 { return be.Uint64(s[8:]) }
+
+// PrivateData returns the private data: the bytes from 16 on.
+func (s SIDRReq) PrivateData() []byte { return s[16:BodySize] }
+
+// SetRequestID sets the request ID.
 func (s SIDRReq) SetRequestID(v uint32) { be.PutUint32(s, v) }
-func (s SIDRReq) SetPKey(v uint16)      { be.PutUint16(s[4:], v) }
+
+// SetPKey sets the P_Key.
+func (s SIDRReq) SetPKey(v uint16) { be.PutUint16(s[4:], v) }
+
+// SetServiceID sets the service ID.
 func (s SIDRReq) SetServiceID(v uint64) { be.PutUint64(s[8:], v) }
 
 // Status of a SIDRRep.
@@ -229,18 +447,41 @@ const (
 // SIDRRep answers a SIDRReq.
 type SIDRRep []byte
 
-func (s SIDRRep) RequestID() uint32     { return be.Uint32(s) }
-func (s SIDRRep) Status() uint8         { return s[4] }
-func (s SIDRRep) Vendor() uint32        { return uint32(be.Uint16(s[6:]))<<8 | uint32(s[11]) }
-func (s SIDRRep) QPN() uint32           { return get24(s[8:]) }
-func (s SIDRRep) QKey() uint32          { return be.Uint32(s[20:]) }
-func (s SIDRRep) PrivateData() []byte   { return s[96:BodySize] }
+// RequestID returns the request ID: 32 bits at byte 0.
+func (s SIDRRep) RequestID() uint32 { return be.Uint32(s) }
+
+// Status returns the status: byte 4.
+func (s SIDRRep) Status() uint8 { return s[4] }
+
+// Vendor returns the vendor: 16 bits at byte 6.
+func (s SIDRRep) Vendor() uint32 { return uint32(be.Uint16(s[6:]))<<8 | uint32(s[11]) }
+
+// QPN returns the QPN: 24 bits at byte 8.
+func (s SIDRRep) QPN() uint32 { return get24(s[8:]) }
+
+// QKey returns the Q_Key: 32 bits at byte 20.
+func (s SIDRRep) QKey() uint32 { return be.Uint32(s[20:]) }
+
+// PrivateData returns the private data: the bytes from 96 on.
+func (s SIDRRep) PrivateData() []byte { return s[96:BodySize] }
+
+// SetRequestID sets the request ID.
 func (s SIDRRep) SetRequestID(v uint32) { be.PutUint32(s, v) }
-func (s SIDRRep) SetStatus(v uint8)     { s[4] = v }
-func (s SIDRRep) SetVendor(v uint32)    { be.PutUint16(s[6:], uint16(v>>8)); s[11] = byte(v) }
-func (s SIDRRep) SetQPN(v uint32)       { put24(s[8:], v) }
+
+// SetStatus sets the status.
+func (s SIDRRep) SetStatus(v uint8) { s[4] = v }
+
+// SetVendor sets the vendor.
+func (s SIDRRep) SetVendor(v uint32) { be.PutUint16(s[6:], uint16(v>>8)); s[11] = byte(v) }
+
+// SetQPN sets the QPN.
+func (s SIDRRep) SetQPN(v uint32) { put24(s[8:], v) }
+
+// SetServiceID sets the service ID.
 func (s SIDRRep) SetServiceID(v uint64) { be.PutUint64(s[12:], v) }
-func (s SIDRRep) SetQKey(v uint32)      { be.PutUint32(s[20:], v) }
+
+// SetQKey sets the Q_Key.
+func (s SIDRRep) SetQKey(v uint32) { be.PutUint32(s[20:], v) }
 
 // IPHeader is what rdma_cm puts before a user's data in a REQ and a SIDRReq, for services of IP (struct cma_hdr; IBTA annex A11).
 type IPHeader []byte
@@ -248,13 +489,26 @@ type IPHeader []byte
 // IPHeaderSize is its length.
 const IPHeaderSize = 36
 
-func (h IPHeader) Version() uint8       { return h[0] }
-func (h IPHeader) IPVersion() uint8     { return bits(h[1], 4, 4) }
-func (h IPHeader) SrcPort() uint16      { return be.Uint16(h[2:]) }
-func (h IPHeader) Src() roce.GID        { return gid(h[4:]) }
-func (h IPHeader) Dst() roce.GID        { return gid(h[20:]) }
+// Version returns the version: byte 0.
+func (h IPHeader) Version() uint8 { return h[0] }
+
+// IPVersion returns the IP version: 4 bits of byte 1.
+func (h IPHeader) IPVersion() uint8 { return bits(h[1], 4, 4) }
+
+// SrcPort returns the source port: 16 bits at byte 2.
+func (h IPHeader) SrcPort() uint16 { return be.Uint16(h[2:]) }
+
+// Src returns the source address: 16 bytes from byte 4 on.
+func (h IPHeader) Src() roce.GID { return gid(h[4:]) }
+
+// Dst returns the destination address: 16 bytes from byte 20 on.
+func (h IPHeader) Dst() roce.GID { return gid(h[20:]) }
+
+// SetIPVersion sets the IP version.
 func (h IPHeader) SetIPVersion(v uint8) { setBits(&h[1], 4, 4, v) }
-func (h IPHeader) SetSrcPort(v uint16)  { be.PutUint16(h[2:], v) }
+
+// SetSrcPort sets the source port.
+func (h IPHeader) SetSrcPort(v uint16) { be.PutUint16(h[2:], v) }
 
 // SetSrc writes an address: of IPv4 in the last four bytes, behind zeros.
 func (h IPHeader) SetSrc(v roce.GID) { copy(h[4:20], v[:]) }

@@ -77,22 +77,50 @@ func Parse(b []byte) (MAD, error) {
 	return MAD(b), nil
 }
 
-func (m MAD) Class() uint8        { return m[1] }
-func (m MAD) ClassVersion() uint8 { return m[2] }
-func (m MAD) Method() uint8       { return m[3] }
-func (m MAD) Status() uint16      { return be.Uint16(m[4:]) }
-func (m MAD) TID() uint64         { return be.Uint64(m[8:]) }
-func (m MAD) Attribute() uint16   { return be.Uint16(m[16:]) }
-func (m MAD) Modifier() uint32    { return be.Uint32(m[20:]) }
+// Class returns the class: byte 1.
+func (m MAD) Class() uint8 { return m[1] }
 
-func (m MAD) SetBaseVersion(v uint8)  { m[0] = v }
-func (m MAD) SetClass(v uint8)        { m[1] = v }
+// ClassVersion returns the class version: byte 2.
+func (m MAD) ClassVersion() uint8 { return m[2] }
+
+// Method returns the method: byte 3.
+func (m MAD) Method() uint8 { return m[3] }
+
+// Status returns the status: 16 bits at byte 4.
+func (m MAD) Status() uint16 { return be.Uint16(m[4:]) }
+
+// TID returns the TID: 64 bits at byte 8.
+func (m MAD) TID() uint64 { return be.Uint64(m[8:]) }
+
+// Attribute returns the attribute: 16 bits at byte 16.
+func (m MAD) Attribute() uint16 { return be.Uint16(m[16:]) }
+
+// Modifier returns the modifier: 32 bits at byte 20.
+func (m MAD) Modifier() uint32 { return be.Uint32(m[20:]) }
+
+// SetBaseVersion sets the base version.
+func (m MAD) SetBaseVersion(v uint8) { m[0] = v }
+
+// SetClass sets the class.
+func (m MAD) SetClass(v uint8) { m[1] = v }
+
+// SetClassVersion sets the class version.
 func (m MAD) SetClassVersion(v uint8) { m[2] = v }
-func (m MAD) SetMethod(v uint8)       { m[3] = v }
-func (m MAD) SetStatus(v uint16)      { be.PutUint16(m[4:], v) }
-func (m MAD) SetTID(v uint64)         { be.PutUint64(m[8:], v) }
-func (m MAD) SetAttribute(v uint16)   { be.PutUint16(m[16:], v) }
-func (m MAD) SetModifier(v uint32)    { be.PutUint32(m[20:], v) }
+
+// SetMethod sets the method.
+func (m MAD) SetMethod(v uint8) { m[3] = v }
+
+// SetStatus sets the status.
+func (m MAD) SetStatus(v uint16) { be.PutUint16(m[4:], v) }
+
+// SetTID sets the TID.
+func (m MAD) SetTID(v uint64) { be.PutUint64(m[8:], v) }
+
+// SetAttribute sets the attribute.
+func (m MAD) SetAttribute(v uint16) { be.PutUint16(m[16:], v) }
+
+// SetModifier sets the modifier.
+func (m MAD) SetModifier(v uint32) { be.PutUint32(m[20:], v) }
 
 // RMPP is the header of a transfer in segments; it is of class SubnAdm, among others.
 func (m MAD) RMPP() RMPP { return RMPP(m[24:36]) }
@@ -118,20 +146,39 @@ const (
 	RMPPLast
 )
 
-func (h RMPP) Version() uint8     { return h[0] }
-func (h RMPP) Type() uint8        { return h[1] }
-func (h RMPP) Flags() uint8       { return h[2] & 7 }
-func (h RMPP) Segment() uint32    { return be.Uint32(h[4:]) }
-func (h RMPP) Window() uint32     { return be.Uint32(h[8:]) } // of an acknowledgement: the last segment that may be sent
-func (h RMPP) Payload() uint32    { return be.Uint32(h[8:]) } // of data
+// Version returns the version: byte 0.
+func (h RMPP) Version() uint8 { return h[0] }
+
+// Type returns the type: byte 1.
+func (h RMPP) Type() uint8 { return h[1] }
+
+// Flags returns the flags: byte 2.
+func (h RMPP) Flags() uint8 { return h[2] & 7 }
+
+// Segment returns the segment: 32 bits at byte 4.
+func (h RMPP) Segment() uint32 { return be.Uint32(h[4:]) }
+
+// Window returns the window: 32 bits at byte 8.
+func (h RMPP) Window() uint32 { return be.Uint32(h[8:]) } // of an acknowledgement: the last segment that may be sent
+// Payload returns the payload: 32 bits at byte 8.
+func (h RMPP) Payload() uint32 { return be.Uint32(h[8:]) } // of data
+// SetVersion sets the version.
 func (h RMPP) SetVersion(v uint8) { h[0] = v }
-func (h RMPP) SetType(v uint8)    { h[1] = v }
+
+// SetType sets the type.
+func (h RMPP) SetType(v uint8) { h[1] = v }
 
 // SetFlags sets the flags, and that the sender says nothing of the time in which it answers.
-func (h RMPP) SetFlags(v uint8)    { h[2] = 31<<3 | v&7 }
+func (h RMPP) SetFlags(v uint8) { h[2] = 31<<3 | v&7 }
+
+// SetSegment sets the segment.
 func (h RMPP) SetSegment(v uint32) { be.PutUint32(h[4:], v) }
+
+// SetPayload sets the payload.
 func (h RMPP) SetPayload(v uint32) { be.PutUint32(h[8:], v) }
-func (h RMPP) SetWindow(v uint32)  { be.PutUint32(h[8:], v) }
+
+// SetWindow sets the window.
+func (h RMPP) SetWindow(v uint32) { be.PutUint32(h[8:], v) }
 
 // SAHeaderSize is the header of subnet administration, which each segment has; SADataSize is what is behind it.
 const (
@@ -140,11 +187,15 @@ const (
 )
 
 // AttributeOffset is the distance of records in a table, in units of 8 bytes.
-func (m MAD) AttributeOffset() uint16     { return be.Uint16(m[44:]) }
+func (m MAD) AttributeOffset() uint16 { return be.Uint16(m[44:]) }
+
+// SetAttributeOffset sets the attribute offset.
 func (m MAD) SetAttributeOffset(v uint16) { be.PutUint16(m[44:], v) }
 
 // Components says which components of the attribute a request gives, by bits in their order.
-func (m MAD) Components() uint64     { return be.Uint64(m[48:]) }
+func (m MAD) Components() uint64 { return be.Uint64(m[48:]) }
+
+// SetComponents sets the components.
 func (m MAD) SetComponents(v uint64) { be.PutUint64(m[48:], v) }
 
 // Data is the attribute, or the segment's part of a table.

@@ -43,7 +43,10 @@ type ClassPortInfo []byte
 // CanSendOnlyFullMember is the capability of having members that only send and yet make a group.
 const CanSendOnlyFullMember = 1 << 1
 
-func (c ClassPortInfo) SetBaseVersion(v uint8)  { c[0] = v }
+// SetBaseVersion sets the base version.
+func (c ClassPortInfo) SetBaseVersion(v uint8) { c[0] = v }
+
+// SetClassVersion sets the class version.
 func (c ClassPortInfo) SetClassVersion(v uint8) { c[1] = v }
 
 // Capabilities2 are the 27 further capabilities.
@@ -83,38 +86,100 @@ const (
 // PathRecord is a way from one port to another, 64 bytes.
 type PathRecord []byte
 
-func (r PathRecord) ServiceID() uint64           { return be.Uint64(r) }
-func (r PathRecord) DGID() roce.GID              { return gid(r[8:]) }
-func (r PathRecord) SGID() roce.GID              { return gid(r[24:]) }
-func (r PathRecord) DLID() uint16                { return be.Uint16(r[40:]) }
-func (r PathRecord) SLID() uint16                { return be.Uint16(r[42:]) }
-func (r PathRecord) FlowLabel() uint32           { return flowLabel(r[44:]) }
-func (r PathRecord) HopLimit() uint8             { return r[47] }
-func (r PathRecord) TrafficClass() uint8         { return r[48] }
-func (r PathRecord) Reversible() bool            { return r[49]&0x80 != 0 }
-func (r PathRecord) Number() uint8               { return bits(r[49], 0, 7) }
-func (r PathRecord) PKey() uint16                { return be.Uint16(r[50:]) }
-func (r PathRecord) QoSClass() uint16            { return be.Uint16(r[52:]) >> 4 }
-func (r PathRecord) SL() uint8                   { return bits(r[53], 0, 4) }
-func (r PathRecord) MTU() (Selector, uint8)      { return limited(r[54]) }
-func (r PathRecord) Rate() (Selector, uint8)     { return limited(r[55]) }
+// ServiceID returns the service ID: 64 bits at byte 0.
+func (r PathRecord) ServiceID() uint64 { return be.Uint64(r) }
+
+// DGID returns the DGID: 16 bytes from byte 8 on.
+func (r PathRecord) DGID() roce.GID { return gid(r[8:]) }
+
+// SGID returns the SGID: 16 bytes from byte 24 on.
+func (r PathRecord) SGID() roce.GID { return gid(r[24:]) }
+
+// DLID returns the DLID: 16 bits at byte 40.
+func (r PathRecord) DLID() uint16 { return be.Uint16(r[40:]) }
+
+// SLID returns the SLID: 16 bits at byte 42.
+func (r PathRecord) SLID() uint16 { return be.Uint16(r[42:]) }
+
+// FlowLabel returns the flow label: 20 bits from byte 44 on.
+func (r PathRecord) FlowLabel() uint32 { return flowLabel(r[44:]) }
+
+// HopLimit returns the hop limit: byte 47.
+func (r PathRecord) HopLimit() uint8 { return r[47] }
+
+// TrafficClass returns the traffic class: byte 48.
+func (r PathRecord) TrafficClass() uint8 { return r[48] }
+
+// Reversible reports the reversible bit, bit 7 of byte 49.
+func (r PathRecord) Reversible() bool { return r[49]&0x80 != 0 }
+
+// Number returns the number: 7 bits of byte 49.
+func (r PathRecord) Number() uint8 { return bits(r[49], 0, 7) }
+
+// PKey returns the P_Key: 16 bits at byte 50.
+func (r PathRecord) PKey() uint16 { return be.Uint16(r[50:]) }
+
+// QoSClass returns the qo s class: 12 bits at byte 52.
+func (r PathRecord) QoSClass() uint16 { return be.Uint16(r[52:]) >> 4 }
+
+// SL returns the SL: 4 bits of byte 53.
+func (r PathRecord) SL() uint8 { return bits(r[53], 0, 4) }
+
+// MTU returns the code of the MTU: 6 bits of byte 54, below a selector of 2.
+func (r PathRecord) MTU() (Selector, uint8) { return limited(r[54]) }
+
+// Rate returns the code of the rate: 6 bits of byte 55, below a selector of 2.
+func (r PathRecord) Rate() (Selector, uint8) { return limited(r[55]) }
+
+// Lifetime returns the lifetime: 6 bits of byte 56, below a selector of 2.
 func (r PathRecord) Lifetime() (Selector, uint8) { return limited(r[56]) }
 
-func (r PathRecord) SetServiceID(v uint64)           { be.PutUint64(r, v) }
-func (r PathRecord) SetDGID(v roce.GID)              { copy(r[8:24], v[:]) }
-func (r PathRecord) SetSGID(v roce.GID)              { copy(r[24:40], v[:]) }
-func (r PathRecord) SetDLID(v uint16)                { be.PutUint16(r[40:], v) }
-func (r PathRecord) SetSLID(v uint16)                { be.PutUint16(r[42:], v) }
-func (r PathRecord) SetFlowLabel(v uint32)           { setFlowLabel(r[44:], v) }
-func (r PathRecord) SetHopLimit(v uint8)             { r[47] = v }
-func (r PathRecord) SetTrafficClass(v uint8)         { r[48] = v }
-func (r PathRecord) SetReversible(v bool)            { setBits(&r[49], 7, 1, b2u(v)) }
-func (r PathRecord) SetNumber(v uint8)               { setBits(&r[49], 0, 7, v) }
-func (r PathRecord) SetPKey(v uint16)                { be.PutUint16(r[50:], v) }
-func (r PathRecord) SetQoSClass(v uint16)            { be.PutUint16(r[52:], be.Uint16(r[52:])&0xF|v<<4) }
-func (r PathRecord) SetSL(v uint8)                   { setBits(&r[53], 0, 4, v) }
-func (r PathRecord) SetMTU(s Selector, v uint8)      { setLimited(&r[54], s, v) }
-func (r PathRecord) SetRate(s Selector, v uint8)     { setLimited(&r[55], s, v) }
+// SetServiceID sets the service ID.
+func (r PathRecord) SetServiceID(v uint64) { be.PutUint64(r, v) }
+
+// SetDGID sets the DGID.
+func (r PathRecord) SetDGID(v roce.GID) { copy(r[8:24], v[:]) }
+
+// SetSGID sets the SGID.
+func (r PathRecord) SetSGID(v roce.GID) { copy(r[24:40], v[:]) }
+
+// SetDLID sets the DLID.
+func (r PathRecord) SetDLID(v uint16) { be.PutUint16(r[40:], v) }
+
+// SetSLID sets the SLID.
+func (r PathRecord) SetSLID(v uint16) { be.PutUint16(r[42:], v) }
+
+// SetFlowLabel sets the flow label.
+func (r PathRecord) SetFlowLabel(v uint32) { setFlowLabel(r[44:], v) }
+
+// SetHopLimit sets the hop limit.
+func (r PathRecord) SetHopLimit(v uint8) { r[47] = v }
+
+// SetTrafficClass sets the traffic class.
+func (r PathRecord) SetTrafficClass(v uint8) { r[48] = v }
+
+// SetReversible sets the reversible.
+func (r PathRecord) SetReversible(v bool) { setBits(&r[49], 7, 1, b2u(v)) }
+
+// SetNumber sets the number.
+func (r PathRecord) SetNumber(v uint8) { setBits(&r[49], 0, 7, v) }
+
+// SetPKey sets the P_Key.
+func (r PathRecord) SetPKey(v uint16) { be.PutUint16(r[50:], v) }
+
+// SetQoSClass sets the qo s class.
+func (r PathRecord) SetQoSClass(v uint16) { be.PutUint16(r[52:], be.Uint16(r[52:])&0xF|v<<4) }
+
+// SetSL sets the SL.
+func (r PathRecord) SetSL(v uint8) { setBits(&r[53], 0, 4, v) }
+
+// SetMTU sets the code of the MTU.
+func (r PathRecord) SetMTU(s Selector, v uint8) { setLimited(&r[54], s, v) }
+
+// SetRate sets the code of the rate.
+func (r PathRecord) SetRate(s Selector, v uint8) { setLimited(&r[55], s, v) }
+
+// SetLifetime sets the lifetime.
 func (r PathRecord) SetLifetime(s Selector, v uint8) { setLimited(&r[56], s, v) }
 
 func b2u(v bool) uint8 {
@@ -156,35 +221,89 @@ const (
 // MCMemberRecord is a multicast group with a member of it, 52 bytes.
 type MCMemberRecord []byte
 
-func (r MCMemberRecord) MGID() roce.GID              { return gid(r) }
-func (r MCMemberRecord) PortGID() roce.GID           { return gid(r[16:]) }
-func (r MCMemberRecord) QKey() uint32                { return be.Uint32(r[32:]) }
-func (r MCMemberRecord) MLID() uint16                { return be.Uint16(r[36:]) }
-func (r MCMemberRecord) MTU() (Selector, uint8)      { return limited(r[38]) }
-func (r MCMemberRecord) TrafficClass() uint8         { return r[39] }
-func (r MCMemberRecord) PKey() uint16                { return be.Uint16(r[40:]) }
-func (r MCMemberRecord) Rate() (Selector, uint8)     { return limited(r[42]) }
-func (r MCMemberRecord) Lifetime() (Selector, uint8) { return limited(r[43]) }
-func (r MCMemberRecord) SL() uint8                   { return bits(r[44], 4, 4) }
-func (r MCMemberRecord) FlowLabel() uint32           { return flowLabel(r[44:]) }
-func (r MCMemberRecord) HopLimit() uint8             { return r[47] }
-func (r MCMemberRecord) Scope() uint8                { return bits(r[48], 4, 4) }
-func (r MCMemberRecord) JoinState() uint8            { return bits(r[48], 0, 4) }
+// MGID returns the MGID.
+func (r MCMemberRecord) MGID() roce.GID { return gid(r) }
 
-func (r MCMemberRecord) SetMGID(v roce.GID)              { copy(r[0:16], v[:]) }
-func (r MCMemberRecord) SetPortGID(v roce.GID)           { copy(r[16:32], v[:]) }
-func (r MCMemberRecord) SetQKey(v uint32)                { be.PutUint32(r[32:], v) }
-func (r MCMemberRecord) SetMLID(v uint16)                { be.PutUint16(r[36:], v) }
-func (r MCMemberRecord) SetMTU(s Selector, v uint8)      { setLimited(&r[38], s, v) }
-func (r MCMemberRecord) SetTrafficClass(v uint8)         { r[39] = v }
-func (r MCMemberRecord) SetPKey(v uint16)                { be.PutUint16(r[40:], v) }
-func (r MCMemberRecord) SetRate(s Selector, v uint8)     { setLimited(&r[42], s, v) }
+// PortGID returns the port GID: 16 bytes from byte 16 on.
+func (r MCMemberRecord) PortGID() roce.GID { return gid(r[16:]) }
+
+// QKey returns the Q_Key: 32 bits at byte 32.
+func (r MCMemberRecord) QKey() uint32 { return be.Uint32(r[32:]) }
+
+// MLID returns the MLID: 16 bits at byte 36.
+func (r MCMemberRecord) MLID() uint16 { return be.Uint16(r[36:]) }
+
+// MTU returns the code of the MTU: 6 bits of byte 38, below a selector of 2.
+func (r MCMemberRecord) MTU() (Selector, uint8) { return limited(r[38]) }
+
+// TrafficClass returns the traffic class: byte 39.
+func (r MCMemberRecord) TrafficClass() uint8 { return r[39] }
+
+// PKey returns the P_Key: 16 bits at byte 40.
+func (r MCMemberRecord) PKey() uint16 { return be.Uint16(r[40:]) }
+
+// Rate returns the code of the rate: 6 bits of byte 42, below a selector of 2.
+func (r MCMemberRecord) Rate() (Selector, uint8) { return limited(r[42]) }
+
+// Lifetime returns the lifetime: 6 bits of byte 43, below a selector of 2.
+func (r MCMemberRecord) Lifetime() (Selector, uint8) { return limited(r[43]) }
+
+// SL returns the SL: 4 bits of byte 44.
+func (r MCMemberRecord) SL() uint8 { return bits(r[44], 4, 4) }
+
+// FlowLabel returns the flow label: 20 bits from byte 44 on.
+func (r MCMemberRecord) FlowLabel() uint32 { return flowLabel(r[44:]) }
+
+// HopLimit returns the hop limit: byte 47.
+func (r MCMemberRecord) HopLimit() uint8 { return r[47] }
+
+// Scope returns the scope: 4 bits of byte 48.
+func (r MCMemberRecord) Scope() uint8 { return bits(r[48], 4, 4) }
+
+// JoinState returns the join state: 4 bits of byte 48.
+func (r MCMemberRecord) JoinState() uint8 { return bits(r[48], 0, 4) }
+
+// SetMGID sets the MGID.
+func (r MCMemberRecord) SetMGID(v roce.GID) { copy(r[0:16], v[:]) }
+
+// SetPortGID sets the port GID.
+func (r MCMemberRecord) SetPortGID(v roce.GID) { copy(r[16:32], v[:]) }
+
+// SetQKey sets the Q_Key.
+func (r MCMemberRecord) SetQKey(v uint32) { be.PutUint32(r[32:], v) }
+
+// SetMLID sets the MLID.
+func (r MCMemberRecord) SetMLID(v uint16) { be.PutUint16(r[36:], v) }
+
+// SetMTU sets the code of the MTU.
+func (r MCMemberRecord) SetMTU(s Selector, v uint8) { setLimited(&r[38], s, v) }
+
+// SetTrafficClass sets the traffic class.
+func (r MCMemberRecord) SetTrafficClass(v uint8) { r[39] = v }
+
+// SetPKey sets the P_Key.
+func (r MCMemberRecord) SetPKey(v uint16) { be.PutUint16(r[40:], v) }
+
+// SetRate sets the code of the rate.
+func (r MCMemberRecord) SetRate(s Selector, v uint8) { setLimited(&r[42], s, v) }
+
+// SetLifetime sets the lifetime.
 func (r MCMemberRecord) SetLifetime(s Selector, v uint8) { setLimited(&r[43], s, v) }
-func (r MCMemberRecord) SetSL(v uint8)                   { setBits(&r[44], 4, 4, v) }
-func (r MCMemberRecord) SetFlowLabel(v uint32)           { setFlowLabel(r[44:], v) }
-func (r MCMemberRecord) SetHopLimit(v uint8)             { r[47] = v }
-func (r MCMemberRecord) SetScope(v uint8)                { setBits(&r[48], 4, 4, v) }
-func (r MCMemberRecord) SetJoinState(v uint8)            { setBits(&r[48], 0, 4, v) }
+
+// SetSL sets the SL.
+func (r MCMemberRecord) SetSL(v uint8) { setBits(&r[44], 4, 4, v) }
+
+// SetFlowLabel sets the flow label.
+func (r MCMemberRecord) SetFlowLabel(v uint32) { setFlowLabel(r[44:], v) }
+
+// SetHopLimit sets the hop limit.
+func (r MCMemberRecord) SetHopLimit(v uint8) { r[47] = v }
+
+// SetScope sets the scope.
+func (r MCMemberRecord) SetScope(v uint8) { setBits(&r[48], 4, 4, v) }
+
+// SetJoinState sets the join state.
+func (r MCMemberRecord) SetJoinState(v uint8) { setBits(&r[48], 0, 4, v) }
 
 // Components of records that are of a port.
 const (
@@ -203,8 +322,13 @@ type NodeRecord []byte
 // NodeTypeCA is that of a host's adapter.
 const NodeTypeCA = 1
 
-func (r NodeRecord) LID() uint16      { return be.Uint16(r) }
+// LID returns the LID: 16 bits at byte 0.
+func (r NodeRecord) LID() uint16 { return be.Uint16(r) }
+
+// NodeGUID returns the node GUID: 64 bits at byte 16.
 func (r NodeRecord) NodeGUID() uint64 { return be.Uint64(r[16:]) }
+
+// PortGUID returns the port GUID: 64 bits at byte 24.
 func (r NodeRecord) PortGUID() uint64 { return be.Uint64(r[24:]) }
 
 // Description is the name that a person gave the node.
@@ -218,37 +342,86 @@ func (r NodeRecord) Description() string {
 	return string(b)
 }
 
-func (r NodeRecord) SetLID(v uint16)               { be.PutUint16(r, v) }
+// SetLID sets the LID.
+func (r NodeRecord) SetLID(v uint16) { be.PutUint16(r, v) }
+
+// SetVersions sets the versions.
 func (r NodeRecord) SetVersions(base, class uint8) { r[4], r[5] = base, class }
-func (r NodeRecord) SetNodeType(v uint8)           { r[6] = v }
-func (r NodeRecord) SetPorts(v uint8)              { r[7] = v }
-func (r NodeRecord) SetSystemGUID(v uint64)        { be.PutUint64(r[8:], v) }
-func (r NodeRecord) SetNodeGUID(v uint64)          { be.PutUint64(r[16:], v) }
-func (r NodeRecord) SetPortGUID(v uint64)          { be.PutUint64(r[24:], v) }
-func (r NodeRecord) SetPartitions(v uint16)        { be.PutUint16(r[32:], v) }
-func (r NodeRecord) SetLocalPort(v uint8)          { r[40] = v }
-func (r NodeRecord) SetDescription(s string)       { copy(r[44:NodeRecordSize], s) }
+
+// SetNodeType sets the node type.
+func (r NodeRecord) SetNodeType(v uint8) { r[6] = v }
+
+// SetPorts sets the ports.
+func (r NodeRecord) SetPorts(v uint8) { r[7] = v }
+
+// SetSystemGUID sets the system GUID.
+func (r NodeRecord) SetSystemGUID(v uint64) { be.PutUint64(r[8:], v) }
+
+// SetNodeGUID sets the node GUID.
+func (r NodeRecord) SetNodeGUID(v uint64) { be.PutUint64(r[16:], v) }
+
+// SetPortGUID sets the port GUID.
+func (r NodeRecord) SetPortGUID(v uint64) { be.PutUint64(r[24:], v) }
+
+// SetPartitions sets the partitions.
+func (r NodeRecord) SetPartitions(v uint16) { be.PutUint16(r[32:], v) }
+
+// SetLocalPort sets the local port.
+func (r NodeRecord) SetLocalPort(v uint8) { r[40] = v }
+
+// SetDescription sets the description.
+func (r NodeRecord) SetDescription(s string) { copy(r[44:NodeRecordSize], s) }
 
 // PortInfoRecord is what is set of a port, 68 bytes.
 type PortInfoRecord []byte
 
-func (r PortInfoRecord) LID() uint16           { return be.Uint16(r) }
-func (r PortInfoRecord) PortLID() uint16       { return be.Uint16(r[20:]) }
-func (r PortInfoRecord) SMLID() uint16         { return be.Uint16(r[22:]) }
-func (r PortInfoRecord) State() roce.PortState { return roce.PortState(bits(r[36], 0, 4)) }
-func (r PortInfoRecord) SetLID(v uint16)       { be.PutUint16(r, v) }
-func (r PortInfoRecord) SetPort(v uint8)       { r[2] = v }
-func (r PortInfoRecord) SetGIDPrefix(v uint64) { be.PutUint64(r[12:], v) }
-func (r PortInfoRecord) SetPortLID(v uint16)   { be.PutUint16(r[20:], v) }
-func (r PortInfoRecord) SetSMLID(v uint16)     { be.PutUint16(r[22:], v) }
-func (r PortInfoRecord) SetLocalPort(v uint8)  { r[32] = v }
+// LID returns the LID: 16 bits at byte 0.
+func (r PortInfoRecord) LID() uint16 { return be.Uint16(r) }
 
+// PortLID returns the port LID: 16 bits at byte 20.
+func (r PortInfoRecord) PortLID() uint16 { return be.Uint16(r[20:]) }
+
+// SMLID returns the SMLID: 16 bits at byte 22.
+func (r PortInfoRecord) SMLID() uint16 { return be.Uint16(r[22:]) }
+
+// State returns the state: 4 bits of byte 36.
+func (r PortInfoRecord) State() roce.PortState { return roce.PortState(bits(r[36], 0, 4)) }
+
+// SetLID sets the LID.
+func (r PortInfoRecord) SetLID(v uint16) { be.PutUint16(r, v) }
+
+// SetPort sets the port.
+func (r PortInfoRecord) SetPort(v uint8) { r[2] = v }
+
+// SetGIDPrefix sets the GID prefix.
+func (r PortInfoRecord) SetGIDPrefix(v uint64) { be.PutUint64(r[12:], v) }
+
+// SetPortLID sets the port LID.
+func (r PortInfoRecord) SetPortLID(v uint16) { be.PutUint16(r[20:], v) }
+
+// SetSMLID sets the SMLID.
+func (r PortInfoRecord) SetSMLID(v uint16) { be.PutUint16(r[22:], v) }
+
+// SetLocalPort sets the local port.
+func (r PortInfoRecord) SetLocalPort(v uint8) { r[32] = v }
+
+// SetState sets the state.
 func (r PortInfoRecord) SetState(v roce.PortState) { setBits(&r[36], 0, 4, uint8(v)) }
-func (r PortInfoRecord) SetPhysicalState(v uint8)  { setBits(&r[37], 4, 4, v) }
-func (r PortInfoRecord) SetLMC(v uint8)            { setBits(&r[38], 0, 3, v) }
+
+// SetPhysicalState sets the physical state.
+func (r PortInfoRecord) SetPhysicalState(v uint8) { setBits(&r[37], 4, 4, v) }
+
+// SetLMC sets the LMC.
+func (r PortInfoRecord) SetLMC(v uint8) { setBits(&r[38], 0, 3, v) }
+
+// SetMTU sets the code of the MTU.
 func (r PortInfoRecord) SetMTU(v roce.MTU) {
 	setBits(&r[40], 4, 4, uint8(v))
 	setBits(&r[45], 0, 4, uint8(v))
 }
-func (r PortInfoRecord) SetSMSL(v uint8)          { setBits(&r[40], 0, 4, v) }
+
+// SetSMSL sets the SMSL.
+func (r PortInfoRecord) SetSMSL(v uint8) { setBits(&r[40], 0, 4, v) }
+
+// SetSubnetTimeout sets the subnet timeout.
 func (r PortInfoRecord) SetSubnetTimeout(v uint8) { setBits(&r[55], 0, 5, v) }

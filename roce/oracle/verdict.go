@@ -20,6 +20,7 @@ const (
 
 var kindNames = [...]string{"violation", "warning", "note", "inconclusive"}
 
+// String returns the text form.
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {
 		return kindNames[k]
@@ -44,6 +45,7 @@ type Verdict struct {
 	Text   string `json:"text"`
 }
 
+// String returns the text form.
 func (v Verdict) String() string {
 	return fmt.Sprintf("%s %v frame %d %s: %s", v.Rule, v.Kind, v.Frame, v.Flow, v.Text)
 }

@@ -59,6 +59,7 @@ type BrokenError struct {
 	Reason  string
 }
 
+// Error returns the message.
 func (e *BrokenError) Error() string {
 	s := "s"
 	if e.Packets == 1 {

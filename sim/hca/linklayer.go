@@ -12,6 +12,7 @@ const (
 // LinkLayerWords are the names of the link layers, by value.
 var LinkLayerWords = []string{"ethernet", "infiniband"}
 
+// String returns the text form.
 func (l LinkLayer) String() string {
 	if int(l) < len(LinkLayerWords) {
 		return LinkLayerWords[l]

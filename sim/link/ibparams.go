@@ -66,7 +66,9 @@ func (p *IBParams) Rate() uint64 {
 
 // SpeedCode and WidthCode are those of ibv_port_attr.
 func (p *IBParams) SpeedCode() uint32 { return speeds[p.Speed].code }
-func (p *IBParams) WidthCode() uint8  { return widths[p.Width] }
+
+// WidthCode returns the code of the width, as PortInfo has it.
+func (p *IBParams) WidthCode() uint8 { return widths[p.Width] }
 
 // CountedRate is the rate of the link in Mb/s as the rate codes of the subnet administrator count it, where the lanes of old
 // speeds have the rate of their signals.

@@ -40,6 +40,7 @@ const (
 
 var resultNames = [results]string{"ok", "no such key", "free key", "key of another PD", "key of another QP", "outside the key's range", "right missing", "page not present", "page to be paged in", "kind of key not modelled", "key in use", "no memory for entries"}
 
+// String returns the text form.
 func (r Result) String() string {
 	if r < results {
 		return resultNames[r]

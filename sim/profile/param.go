@@ -35,6 +35,7 @@ const (
 
 var kindNames = [...]string{"time", "size", "rate", "frequency", "count", "number", "switch", "word"}
 
+// String returns the text form.
 func (k Kind) String() string { return kindNames[k] }
 
 // kinds of the integer parameters that are not plain counts.

@@ -29,14 +29,29 @@ type CMID struct {
 	acks               acks
 }
 
+// Channel returns the event channel of the id.
 func (id *CMID) Channel() verbs.EventChannel { return id.ch }
-func (id *CMID) Context() any                { return id.context }
-func (id *CMID) SetContext(v any)            { id.context = v }
-func (id *CMID) PortSpace() verbs.PortSpace  { return id.ps }
-func (id *CMID) Type() verbs.QPType          { return id.typ }
-func (id *CMID) Port() int                   { return int(id.port) }
-func (id *CMID) LocalAddr() netip.AddrPort   { return id.local }
-func (id *CMID) PeerAddr() netip.AddrPort    { return id.peer }
+
+// Context returns the context that the program has set.
+func (id *CMID) Context() any { return id.context }
+
+// SetContext sets the context of the id.
+func (id *CMID) SetContext(v any) { id.context = v }
+
+// PortSpace returns the port space of the id.
+func (id *CMID) PortSpace() verbs.PortSpace { return id.ps }
+
+// Type returns the type of the QP that the id makes.
+func (id *CMID) Type() verbs.QPType { return id.typ }
+
+// Port returns the port of the device to which the id is bound, 0 for none.
+func (id *CMID) Port() int { return int(id.port) }
+
+// LocalAddr returns the local address and port.
+func (id *CMID) LocalAddr() netip.AddrPort { return id.local }
+
+// PeerAddr returns the address and port of the peer.
+func (id *CMID) PeerAddr() netip.AddrPort { return id.peer }
 
 // Verbs is the context that the library has opened.
 func (id *CMID) Verbs() verbs.Context {

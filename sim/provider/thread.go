@@ -180,6 +180,7 @@ func (t *Thread) Wake(at sim.Time) {
 // does with abort(3). The testbed kills the process and keeps the text.
 type Abort struct{ Text string }
 
+// Error returns the message.
 func (a Abort) Error() string { return a.Text }
 
 // breaks says whether the run breaks a rule of the library, to see whether that is

@@ -15,6 +15,7 @@ type Rule uint16
 // count is the room in a Broken; a test holds it to the number of rules.
 const count = 576
 
+// String returns the text form.
 func (r Rule) String() string {
 	if int(r) < len(sentences) && sentences[r] != "" {
 		return sentences[r]

@@ -21,6 +21,7 @@ const (
 	Needed
 )
 
+// String returns the text form.
 func (c TableClass) String() string {
 	switch c {
 	case Refused:

@@ -22,6 +22,7 @@ const (
 	Interrupt
 )
 
+// String returns the text form.
 func (p PollContext) String() string {
 	return [...]string{"direct", "softirq", "workqueue", "unbound", "irq-inline"}[p]
 }

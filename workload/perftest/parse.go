@@ -72,8 +72,10 @@ type Error struct {
 	Err  error // ErrNothingMeasured, or nil
 }
 
+// Error returns the message.
 func (e *Error) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Text) }
 
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // ErrNothingMeasured is inside the error of a table whose numbers are zero or none: perftest did what it was to do, or its peer ended, and it

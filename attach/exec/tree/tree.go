@@ -166,6 +166,7 @@ func guid(v uint64) string {
 	return fmt.Sprintf("%04x:%04x:%04x:%04x", v>>48&0xffff, v>>32&0xffff, v>>16&0xffff, v&0xffff)
 }
 
+// String returns the text form.
 func (g *GID) String() string {
 	var s []string
 	for i := 0; i < len(g.Value); i += 2 {

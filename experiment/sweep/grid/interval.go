@@ -75,6 +75,7 @@ func (v *Interval) quantity() *quantity {
 	return &quantities[0]
 }
 
+// String returns the text form.
 func (v *Interval) String() string {
 	q := v.quantity()
 	return q.format(v.Low) + ".." + q.format(v.High)

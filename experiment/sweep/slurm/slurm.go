@@ -171,6 +171,7 @@ func (s Status) Count() (pending, running, done, failed int) {
 	return pending, running, done, failed
 }
 
+// String returns the text form.
 func (s Status) String() string {
 	pending, running, done, failed := s.Count()
 	return fmt.Sprintf("%d pending, %d running, %d done, %d failed", pending, running, done, failed)

@@ -34,6 +34,7 @@ const AddressSize = 20
 // Address names a result by what decides it.
 type Address [AddressSize]byte
 
+// String returns the text form.
 func (a Address) String() string { return hex.EncodeToString(a[:]) }
 
 // AddressOf is the address of what decides a result, by the model of a version.

@@ -22,6 +22,7 @@ type Error struct {
 	Msg       string
 }
 
+// Error returns the message.
 func (e *Error) Error() string { return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Col, e.Msg) }
 
 // Doc is a decoded file. It remembers the position of each value, for checks that come

@@ -12,6 +12,7 @@ type Output struct {
 // NewOutput writes to w what NewWriter does.
 func NewOutput(w io.Writer) *Output { return &Output{to: NewWriter(w)} }
 
+// Write writes p, and keeps the first error in Err.
 func (o *Output) Write(p []byte) (int, error) {
 	n, err := o.to.Write(p)
 	o.Wrote = o.Wrote || n > 0

@@ -156,6 +156,7 @@ func (p *Parameters) compared() (all []uint64) {
 // Mismatch is a parameter in which the ends differ, in perftest's words.
 type Mismatch struct{ Name, Local, Remote string }
 
+// String returns the text form.
 func (m Mismatch) String() string {
 	return fmt.Sprintf("%s mismatch: local=%s, remote=%s", m.Name, m.Local, m.Remote)
 }

@@ -14,6 +14,7 @@ import (
 // Failure is a test that has failed at one end or at both.
 type Failure struct{ Client, Server error }
 
+// Error returns the message.
 func (f *Failure) Error() string {
 	switch {
 	case f.Client == nil:

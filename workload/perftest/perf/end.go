@@ -49,6 +49,7 @@ type StepError struct {
 	Words string
 }
 
+// Error returns the message.
 func (e *StepError) Error() string {
 	s := fmt.Sprintf("step %q failed: %v", e.Step, e.Err)
 	if e.Hint != "" {

@@ -11,6 +11,7 @@ type Refusal struct {
 	Err string // to standard error
 }
 
+// Error returns the message.
 func (r *Refusal) Error() string { return strings.TrimSpace(r.Err + r.Out) }
 
 // separator is the line of perftest's output.
@@ -32,6 +33,7 @@ func exit(format string, args ...any) *Refusal {
 // Help is a command line that asks for something else than a test.
 type Help struct{ Text string }
 
+// Error returns the message.
 func (h *Help) Error() string { return h.Text }
 
 // getopt goes through a command line as getopt_long of glibc does: options may stand after arguments, short ones may be
