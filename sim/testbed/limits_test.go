@@ -10,7 +10,7 @@ import (
 )
 
 // A queue pair has as many receives as max_qp_wr says, and not one more. It takes memory for its ring and for what the library notes
-// of each request, 16 bytes each, and no more. So many sends fit into no send ring of an RC queue pair (MLX-27), and none has more.
+// of each request, 16 bytes each, and no more. So many sends fit into no send ring of an RC queue pair (MLX-44), and none has more.
 func TestQueuesOfTheLargestSize(t *testing.T) {
 	run(t, config(t, noTap), func(x *rig) {
 		ctx, pd, cq := x.domainAndCQ()
