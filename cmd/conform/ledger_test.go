@@ -247,6 +247,10 @@ func TestGuestsWithoutAnEntryOfAttributes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if !slices.ContainsFunc(run.Cases, func(c report.Case) bool { return c.ID == "DEV-017" }) {
+			t.Logf("%s: skipped, since the record has no DEV-017: make it anew as fixtures/recordings/README.md says, after the attributes of the device have changed", kernel)
+			continue
+		}
 		bad := func(l *report.Ledger) (ids []string) {
 			c, err := report.Diff(sim, run, report.DiffOptions{Common: true, Ledger: l, Rules: rules})
 			if err != nil {

@@ -21,7 +21,7 @@ func load(t testing.TB, name string) *Profile {
 }
 
 func TestStoredProfilesLoad(t *testing.T) {
-	want := []string{"connect-ib", "connectx-4", "connectx-4-ib", "connectx-4lx", "connectx-5", "connectx-5-ib", "connectx-6", "connectx-6dx", "generic-roce", "thunderx2"}
+	want := []string{"connect-ib", "connectx-4", "connectx-4-ib", "connectx-4lx", "connectx-5", "connectx-5-ib", "connectx-6", "connectx-6dx", "connectx-7", "generic-roce", "thunderx2"}
 	if got := List(); !slices.Equal(got, want) {
 		t.Errorf("profiles %v, want %v", got, want)
 	}
@@ -228,7 +228,7 @@ func TestParseErrors(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	for _, name := range []string{"connectx5", "x86-host"} {
-		if _, err := Load(name); err == nil || !strings.Contains(err.Error(), "profiles are connect-ib, connectx-4, connectx-4-ib, connectx-4lx, connectx-5, connectx-5-ib, connectx-6, connectx-6dx, generic-roce, thunderx2") {
+		if _, err := Load(name); err == nil || !strings.Contains(err.Error(), "profiles are connect-ib, connectx-4, connectx-4-ib, connectx-4lx, connectx-5, connectx-5-ib, connectx-6, connectx-6dx, connectx-7, generic-roce, thunderx2") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
