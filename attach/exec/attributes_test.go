@@ -12,16 +12,26 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/rdmasim/rdmasim/internal/cli/input"
 )
 
 // card is a file of fixtures/attributes: what ibv_devinfo printed on a card.
 type card struct {
-	Profile    string            `yaml:"profile" required:"true"`
-	Source     string            `yaml:"source" required:"true"`
-	Firmware   string            `yaml:"firmware" required:"true"`
-	Attributes map[string]string `yaml:"attributes" required:"true"`
+	Profile    string
+	Attributes map[string]string
+}
+
+var cardLine = regexp.MustCompile(`(?m)^  (\w+): "([^"]*)"$`)
+
+// parseCard reads a file of fixtures/attributes, whose attributes are one a line.
+func parseCard(text string) (c card) {
+	c.Attributes = map[string]string{}
+	for _, m := range cardLine.FindAllStringSubmatch(text, -1) {
+		c.Attributes[m[1]] = m[2]
+	}
+	if m := regexp.MustCompile(`(?m)^profile: (\S+)$`).FindStringSubmatch(text); m != nil {
+		c.Profile = m[1]
+	}
+	return c
 }
 
 // Each attribute is the one of the card, or docs/fidelity.md lists what it is here, with a reason. What it lists differs.
@@ -37,9 +47,9 @@ func TestAttributesOfCards(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var c card
-		if _, err := input.Decode(file, src, &c); err != nil {
-			t.Fatal(err)
+		c := parseCard(string(src))
+		if c.Profile == "" || len(c.Attributes) < 40 {
+			t.Fatalf("%s: profile %q with %d attributes", file, c.Profile, len(c.Attributes))
 		}
 		out, status := users()[0].session(t, "-profile", c.Profile, "--", "ibv_devinfo", "-vv")
 		if status != 0 {
