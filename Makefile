@@ -97,11 +97,10 @@ hw:
 race: RACE := $(TEST) -race -short '-gcflags=all=-l -dwarf=false'
 race: EXEC := ExitStatus|StoppedBeforeTheStart|SignalsToTheSupervisor|NoCallHappensTwice|HiddenProcesses|Pingpong$$|ThreadsThatWait|ChannelFile|OneSignal|FilesInUse|Notices|AnothersMmap|RegisterPage|NobodyAnswers|PagingRace|Throttle|ReadsStderr|NobodyReads|TestWire|Netlink|Limits$$
 race: CONFORM := CountsKills|InterruptedHunt|WireManyVerdicts|WireOfPipes|ReadersAreInterrupted
-race: ALONE := Golden|Calibrat|Burst|Completion|EqualRuns|LostPoints
 race:
 	@$(LEG) race CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 RDMASIM_NEED_RDMA=1 $(RACE) -run "$(EXEC)" ./attach/exec + \
 	  $(RACE) ./attach/exec/seccomp ./attach/exec/uverbs ./attach/pci/... + \
-	  $(RACE) -skip "$(ALONE)" ./experiment/sweep + $(RACE) -run "$(CONFORM)" ./cmd/conform + \
+	  $(RACE) -skip LostPoints ./experiment/sweep + $(RACE) -run "$(CONFORM)" ./cmd/conform + \
 	  $(RACE) -skip RepliesAreBounded ./conformance/harness ./conformance/random ./hw/agent ./hw/wire ./internal/cli/input ./internal/cli/outfile ./internal/legs ./workload/perftest/perf ./verbs/remotewire + \
 	  $(RACE) -run "EvaluatorRunsOnce|RunCache" ./experiment
 
