@@ -360,7 +360,7 @@ func limitEvent(c *spec.C) {
 // targetFlushed takes a target to ERR and back: it receives again, and the SRQ keeps its receives.
 func targetFlushed(c *spec.C) {
 	o := kit.Default()
-	o.Timeout, o.RetryCnt = 14, 1
+	o.Timeout, o.RetryCnt = 14, 2
 	p := kit.NewXRCPair(c, o)
 	s := p.CreateXRCSRQ(c, p.Domain, 8)
 	mem := p.Buffer(c, 64, kit.AllAccess)
@@ -425,7 +425,7 @@ func overtaken(c *spec.C) {
 func twoSenders(c *spec.C) {
 	e := kit.Open(c)
 	o := kit.Default()
-	o.Timeout, o.RetryCnt, o.Type = 14, 1, verbs.QPTXRCSend
+	o.Timeout, o.RetryCnt, o.Type = 14, 2, verbs.QPTXRCSend
 	a, b := e.CreateQP(c, o), e.CreateQP(c, o)
 	b.BringUp(c, a.Peer(), verbs.QPSRTS)
 	a.BringUp(c, b.Peer(), verbs.QPSRTS)
