@@ -125,9 +125,10 @@ func AckTimeout(timeout uint8) int64 {
 // SIGCOMM 2023, section 6.3); ConnectX-5 and ConnectX-6 waited for 8.4 ms and more (github.com/unionxic/rdma-fault-characterization, 2026).
 const AdaptiveLeast = 4_000_000
 
-// AdaptiveMost is how many such retransmissions there are at most without an answer, with an ACK timeout up to 20; with a
-// longer one there are as many more as its code is higher. From 20 on they are published, above it is assumed.
-const AdaptiveMost = 11
+// AdaptiveMost is how many such retransmissions there are at most without an answer at ACK timeout codes up to 20; each code above
+// adds one. Published are 11 at code 20 (ConnectX-6); that a schedule which begins as that of ConnectX-6 Dx has one more, and what
+// follows code 20, is assumed.
+const AdaptiveMost = 12
 
 // MTU is the code of a path MTU, 1..5.
 type MTU uint8

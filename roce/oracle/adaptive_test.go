@@ -25,7 +25,7 @@ func TestAdaptiveRetransmission(t *testing.T) {
 		{"on a device with an exact timer", func(i int) int64 { return published[i] * 4096 << 10 / 3 }, 1, false, []string{"OR-041 violation"}},
 		{"the shortest published wait", func(i int) int64 { return int64(i+1) * 41 * ms / 10 }, 18, true, nil},
 		{"sooner than any card", func(i int) int64 { return int64(i+1) * 3 * ms }, 1, true, []string{"OR-041 violation"}},
-		{"more often than any card", func(i int) int64 { return int64(i+1) * 10 * ms }, 19, true, []string{"OR-047 violation"}},
+		{"more often than any card", func(i int) int64 { return int64(i+1) * 10 * ms }, 20, true, []string{"OR-047 violation"}},
 		{"a regular wait of twice the floor", func(i int) int64 { return 2 * roce.AckTimeout(16) }, 1, true, nil},
 		{"the same with an exact timer", func(i int) int64 { return 2 * roce.AckTimeout(16) }, 1, false, []string{"OR-042 warning"}},
 	} {

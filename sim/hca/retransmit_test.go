@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim"
 )
 
@@ -335,6 +336,28 @@ func TestRetransmissionChecks(t *testing.T) {
 		change(&p)
 		if err := p.Check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// TestAdaptiveBounds holds the schedules to what judges of frames allow any card.
+func TestAdaptiveBounds(t *testing.T) {
+	for word := range schedules {
+		s := &schedules[word]
+		for start := range s.starts {
+			for n := range 24 {
+				if got := s.step(start, n); got < roce.AdaptiveLeast*sim.Nanosecond {
+					t.Errorf("%s: wait %d from start %d is %v, and the least is %v", RetransScheduleWords[word], n, start, got, roce.AdaptiveLeast*sim.Nanosecond)
+				}
+			}
+			p := measuredParams()
+			p.AdaptiveSchedule, p.AdaptiveStart = RetransSchedule(word), start
+			for code := uint8(1); code < 32; code++ {
+				most := roce.AdaptiveMost + max(0, int(code)-20)
+				if got := p.Unanswered(code, 7).Adaptive; got > most {
+					t.Errorf("%s: %d adaptive retransmissions at timeout %d from start %d, at most %d", RetransScheduleWords[word], got, code, start, most)
+				}
+			}
 		}
 	}
 }
