@@ -10,7 +10,7 @@ import (
 )
 
 // Version of the suite, stamped into records.
-const Version = "0.1.0"
+const Version = "0.2.0"
 
 // Description is what a target says of itself before the first case.
 type Description struct {

@@ -7,7 +7,7 @@ import (
 )
 
 // release is the version of the program.
-const release = "0.1.0"
+const release = "0.2.0"
 
 // Version is the release, with the commit that the program was built from when the
 // build recorded one.
