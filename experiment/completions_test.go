@@ -196,7 +196,7 @@ func TestImpossibleCompletions(t *testing.T) {
 		{"cores=4 threads=5 model=legacy", "threads=5 in each CPU partition of 4 CPUs: want 1 to 4"}, {"cores=4 vectors=5", "5 completion vectors: the device has 1 to 4"},
 		{"cores=6 partitions=4", "partitions=4 of 6 CPUs"}, {"cores=6 nodes=4", "6 CPUs on 4 NUMA nodes"},
 		{"scenario=load model=unbound unbound_first=10 unbound_cpus=7", "cores 10 to 16 for the unbound workqueue: the host has cores 0 to 15"},
-		{"model=softirq unbound_cpus=4", "and softirq has none"}, {"unbound_first=4", "give unbound_cpus"}, {"scenario=cores unbound_cpus=4", "one of burst, load"},
+		{"model=softirq unbound_cpus=4", "only the unbound workqueue has a cpumask, and the model is softirq: give --set model=unbound"}, {"unbound_first=4", "give unbound_cpus"}, {"scenario=cores unbound_cpus=4", "one of burst, load"},
 		{"merged=yes", "give --set model="}, {"model=direct dim=yes", "direct has none"}, {"peers=1024 conns_per_peer=16 handler_ns=1000001", "handler_ns"},
 	} {
 		_, err := x.Execute(t.Context(), Request{Set: strings.Fields(c.set), Seed: 1}, nil)

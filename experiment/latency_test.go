@@ -89,8 +89,8 @@ func TestPingPongWithoutAnswer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = s.experiment().Execute(ctx, Request{Seed: 1}, nil)
-		if err == nil || !strings.Contains(err.Error(), "completion of a write: RETRY_EXC_ERR") {
+		res, err := s.experiment().Execute(ctx, Request{Seed: 1}, nil)
+		if err != nil || !res.noted("RETRY_EXC_ERR") || !res.noted("a write") {
 			t.Errorf("%s: %v", long, err)
 		}
 	}

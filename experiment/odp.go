@@ -59,7 +59,7 @@ type odpRun struct {
 }
 
 func runODP(env *Env) error {
-	if !env.Profile.HCA.ODP.On() {
+	if env.Profile.HCA.ODP.RC == 0 { // queue pairs of the runs are RC
 		return usage("profile %s has no on-demand paging: odp.rc is 0", env.Profile.Name)
 	}
 	x := &odpRun{Env: env, message: uint64(env.Int("message_kib")) << 10, window: env.Int("window"), copyGbps: env.Int("copy_gbps")}

@@ -180,7 +180,7 @@ func TestOnDemandUsage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, set := range [][]string{{"odp.rc=0", "odp.ud=0"}, {"message_kib=5"}, {"scenario=warmup", "message_kib=4096", "buffer_mib=1"}, {"scenario=thrash", "message_kib=4096", "memory_mib=1"}} {
+	for _, set := range [][]string{{"odp.rc=0"}, {"message_kib=5"}, {"scenario=warmup", "message_kib=4096", "buffer_mib=1"}, {"scenario=thrash", "message_kib=4096", "memory_mib=1"}} {
 		_, err := x.Execute(t.Context(), Request{Set: set, Seed: 1}, nil)
 		if bad := (*UsageError)(nil); !errors.As(err, &bad) {
 			t.Errorf("%v: %v", set, err)

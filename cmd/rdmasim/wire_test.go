@@ -61,7 +61,7 @@ func TestWrongUsage(t *testing.T) {
 		{[]string{"run", "strem.yaml"}, `did you mean "stream.yaml"?`},
 		{[]string{"run", "stream.yaml", "--seed", "-1"}, "the flag takes a whole number from 0"},
 		{[]string{"validate", "--seed", "x"}, "the flag takes a whole number from 0"},
-		{[]string{"run", "stream.yaml", "--profile", "connectx-7"}, "connectx-6dx"},
+		{[]string{"run", "stream.yaml", "--profile", "connectx-77"}, "connectx-7"},
 		{[]string{"run", "stream.yaml", "--sweep", "traffic.0.payload=1KiB,2KiB", "--sweep", "traffic.0.payload=4KiB"}, "traffic.0.payload is swept twice"},
 		{[]string{"run", "stream.yaml", "--sweep", "traffic.0.payload=1KiB,2KiB", "--set", "traffic.0.payload=4KiB"}, "leave out --set traffic.0.payload=4KiB"},
 		{[]string{"run", "uar-sharing", "--sweep", "threads=1,2", "--set", "threads=4"}, "leave out --set threads=4"},
