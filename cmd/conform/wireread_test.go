@@ -151,7 +151,7 @@ func TestWireOfOtherLinkTypes(t *testing.T) {
 		out, errs string
 	}{
 		{[]uint16{pcap.LinkTypeEthernet, 220}, len(packets), exitOK, "packets of link types that are not read: 1\n", ""},
-		{[]uint16{pcap.LinkTypeEthernet, 220}, 0, exitUsage, "", "its packets, 1, are of link types that are not read"},
+		{[]uint16{pcap.LinkTypeEthernet, 220}, 0, exitUsage, "", "have link types that are not read"},
 		{[]uint16{220, 220}, 0, exitUsage, "", "link type 220: only Ethernet (1)"},
 	} {
 		var file bytes.Buffer
