@@ -27,7 +27,7 @@ func Parse(text string, getenv func(string) string) (i, n int, err error) {
 		i, n, err = slurmTask(n, getenv)
 	case getenv("JOB_COMPLETION_INDEX") != "":
 		if !slash {
-			return 0, 0, errors.New("Kubernetes does not tell a container how many completions its job has: give auto/N, with that number as N")
+			return 0, 0, errors.New("a container of Kubernetes cannot see how many completions its job has: give auto/N, with that number as N")
 		}
 		i, err = number(getenv("JOB_COMPLETION_INDEX"))
 	default:
