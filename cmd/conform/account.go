@@ -49,7 +49,7 @@ func accountOf(res *oracle.Result, f *oracle.Flow) string {
 	text += fmt.Sprintf(", %.3f ms waited", float64(f.LostNS)/1e6)
 	broken := map[oracle.Kind][]string{}
 	for _, v := range res.Verdicts {
-		if what := end(v.Rule) + v.Rule; (v.Flow == f.Name || v.Flow != "" && v.Flow == f.Peer) && !slices.Contains(broken[v.Kind], what) {
+		if what := strings.TrimSpace(oracle.Bound(v.Rule) + " " + v.Rule); (v.Flow == f.Name || v.Flow != "" && v.Flow == f.Peer) && !slices.Contains(broken[v.Kind], what) {
 			broken[v.Kind] = append(broken[v.Kind], what)
 		}
 	}
@@ -64,15 +64,4 @@ func accountOf(res *oracle.Result, f *oracle.Flow) string {
 		text += "; both ends kept every rule that was judged"
 	}
 	return text
-}
-
-// end is which end a rule of connections binds.
-func end(rule string) string {
-	switch {
-	case rule >= "OR-027" && rule <= "OR-056":
-		return "requester "
-	case rule >= "OR-057" && rule <= "OR-087":
-		return "responder "
-	}
-	return ""
 }

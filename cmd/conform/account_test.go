@@ -28,7 +28,7 @@ func judgedFlows(t *testing.T, args ...string) []oracle.Flow {
 func TestAccountOfRecordedLosses(t *testing.T) {
 	for name, want := range map[string]string{
 		"drop_ack":       "timeout, answer, 0x000100, packets 1, try 2",
-		"drop_middle":    "sequence NAK of frame 4, request, 0x000101, packets 2, try 2",
+		"drop_middle":    "sequence NAK of frame 4, request, lost or late, 0x000101, packets 2, try 2",
 		"drop_read_resp": "timeout, answer, 0x000101, packets 1, try 2",
 		"rnr": "RNR NAK of frame 2, nothing: no receive, or no page, 0x000100, packets 1, try 2; RNR NAK of frame 4, nothing: no receive, or no page, 0x000100, packets 1, try 3; " +
 			"RNR NAK of frame 6, nothing: no receive, or no page, 0x000100, packets 1, try 4; RNR NAK of frame 8, nothing: no receive, or no page, 0x000100, packets 1, try 5",
@@ -64,7 +64,7 @@ func TestAccountNamesTheDirection(t *testing.T) {
 			for _, e := range f.Retransmissions {
 				packets += e.Packets
 				switch {
-				case direction == "requests" && e.Lost == oracle.AnswerLost, direction == "responses" && e.Lost == oracle.RequestLost:
+				case direction == "requests" && e.Lost == oracle.AnswerLost, direction == "responses" && (e.Lost == oracle.RequestLost || e.Lost == oracle.RequestLate):
 					t.Errorf("seed %d: frame %d: %s, lost %s, and only %s were dropped\n%s", seed, e.Frame, e.Cause, e.Lost, direction, text)
 				case e.Lost != oracle.LostUnknown:
 					sure[direction]++
@@ -77,6 +77,24 @@ func TestAccountNamesTheDirection(t *testing.T) {
 	}
 	if sure["requests"] < 10 || sure["responses"] < 5 {
 		t.Errorf("what was lost is told of few: %v", sure)
+	}
+}
+
+// A request that only comes late is not called lost.
+func TestAccountOfLateRequests(t *testing.T) {
+	late := 0
+	for _, f := range judgedFlows(t, captureOf(t, "name: s\ntraffic: [{verb: write, messages: 60, window: 8, payload: 4096, mtu: 1024, ack_timeout: 8}]\nfaults: [{do: reorder, direction: requests, iteration: 1, per_million: 50000}]\n")) {
+		for _, e := range f.Retransmissions {
+			if e.Lost == oracle.RequestLost {
+				t.Errorf("frame %d: %s, lost %s, and nothing was lost", e.Frame, e.Cause, e.Lost)
+			}
+			if e.Lost == oracle.RequestLate {
+				late++
+			}
+		}
+	}
+	if late == 0 {
+		t.Error("no request came late")
 	}
 }
 

@@ -36,6 +36,7 @@ type Loss string
 const (
 	NothingLost Loss = "nothing: no receive, or no page"
 	RequestLost Loss = "request"
+	RequestLate Loss = "request, lost or late" // it was not there in its turn
 	AnswerLost  Loss = "answer"
 	LostUnknown Loss = "request or answer"
 )
@@ -61,14 +62,14 @@ func (h *half) account(p *packet, r *rec, pos int64) {
 		return
 	}
 	e := Retransmission{Frame: r.Number, Time: r.Time, PSN: r.psn, Packets: 1, Sending: p.sent + 1, WaitedNS: r.Time - p.last, end: p.end, last: r.Time}
-	e.Cause, e.NAK, e.Lost = h.explain(p, pos)
 	a.lostNS += e.WaitedNS
-	if len(a.runs) == mostRetransmissions {
+	if len(a.runs) == mostRetransmissions { // to explain it takes a look at all that is outstanding
 		a.more++
 		a.unkept = e
 		a.open = &a.unkept
 		return
 	}
+	e.Cause, e.NAK, e.Lost = h.explain(p, pos)
 	a.runs = append(a.runs, e)
 	a.open = &a.runs[len(a.runs)-1]
 }
@@ -79,6 +80,9 @@ func (h *half) explain(p *packet, pos int64) (Cause, int, Loss) {
 	case pos == h.rnrPos:
 		return RNRNAK, h.rnrFrame, NothingLost
 	case pos == h.nakPos:
+		if p.delivered {
+			return SequenceNAK, h.nakFrame, RequestLate
+		}
 		return SequenceNAK, h.nakFrame, RequestLost
 	case p.responds() && h.acked > pos && p.got <= pos:
 		return MissingAnswer, 0, AnswerLost

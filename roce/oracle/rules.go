@@ -15,6 +15,17 @@ type Rule struct {
 // Rules lists all rules in their order.
 func Rules() []Rule { return append([]Rule(nil), rules[:]...) }
 
+// Bound is the end of a reliable connection that a rule binds: "requester", "responder", or "" where it binds both, or no connection.
+func Bound(rule string) string {
+	switch {
+	case rule >= "OR-027" && rule <= "OR-056":
+		return "requester"
+	case rule >= "OR-057" && rule <= "OR-087":
+		return "responder"
+	}
+	return ""
+}
+
 var rules = [...]Rule{
 	{ID: "OR-001", Text: "capture times go backwards, or interface drop counter > 0, or ring lost frames"},
 	{ID: "OR-002", Text: "a response acknowledges a PSN never seen sent, or a delivered PSN is skipped without NAK/loss mark"},
