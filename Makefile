@@ -6,6 +6,7 @@
 # make bench   engine and message path, each as a ratio to the bare engine
 # make lab     a shell on a real RDMA stack: two Soft-RoCE devices in a VM, no card, no root
 # make duckdb  DuckDB reads the tables that sweeps write; loads 100 MB
+# make deadcode  no function is out of reach of all programs and tests; make soak has it too
 # make dist    release archives, reproducible, into out/dist
 # make golden  rewrite golden files (review the diff)
 #
@@ -61,7 +62,7 @@ sensitivity: build
 	@scripts/sensitivity
 
 .PHONY: leave-one-out sensitivity
-.PHONY: all build dist check test soak bench golden clean fmt vet static unit unit-full hw race fuzz determinism conform full mutants loop validate slurm duckdb \
+.PHONY: all build deadcode dist check test soak bench golden clean fmt vet static unit unit-full hw race fuzz determinism conform full mutants loop validate slurm duckdb \
 	tools lab lab-conform lab-smoke vm-smoke vm-suite conform-hw rdmasim-hw
 
 all: build
@@ -166,6 +167,9 @@ check:
 test:
 	@scripts/leg all tools build fmt vet static unit-full hw race fuzz determinism:build full:build mutants:build conform-hw:build \
 	  loop:build,conform-hw slurm:build lab-smoke:build,conform-hw vm-smoke:build,conform-hw
+
+deadcode:
+	RDMASIM_DEADCODE=1 $(GO) test -count=1 $(TESTFLAGS) ./internal/deadcode
 
 soak: build
 	@scripts/soak $(SOAK)
