@@ -23,7 +23,6 @@ var allowed = map[string][]string{
 	"verbs":                        {},
 	"prm":                          {"internal/layout"}, // its tests
 	"roce":                         {"internal/tshark"}, // its tests
-	"roce/layers":                  {"roce"},
 	"uapi":                         {"internal/layout"}, // its tests
 	"roce/fault":                   {"internal/cli/input"},
 	"roce/fault/wirerule":          {"roce/fault", "verbs"},
@@ -207,7 +206,7 @@ func documented(t *testing.T) map[string][]string {
 func TestDocumentedTable(t *testing.T) {
 	doc := documented(t)
 	for name, imports := range allowed {
-		if strings.HasPrefix(name, "internal/") || name == "roce/layers" {
+		if strings.HasPrefix(name, "internal/") {
 			continue
 		}
 		want := []string{}
