@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rdmasim/rdmasim/conformance/harness"
+	"github.com/rdmasim/rdmasim/conformance/mutants"
 	"github.com/rdmasim/rdmasim/conformance/random"
 	"github.com/rdmasim/rdmasim/conformance/target/simulator"
 	"github.com/rdmasim/rdmasim/internal/cli/input"
@@ -97,7 +98,7 @@ func (o *randomOptions) sides(ctx context.Context) (jobs [2]harness.Job, names [
 	case o.mutant != "" && len(o.profiles) > 1:
 		return jobs, names, usagef("--mutant %s is compared with the same profile: give one", o.mutant)
 	case o.mutant != "":
-		if err := knownMutant(o.mutant); err != nil {
+		if err := mutants.Known(o.mutant); err != nil {
 			return jobs, names, err
 		}
 		jobs[1].Mutant = o.mutant
@@ -224,7 +225,7 @@ type process struct {
 func (s *process) start() error {
 	program, err := workerCommand(s.job.Target)
 	if s.job.Mutant != "" {
-		program, err = mutantsProgram(s.ctx, s.stderr)
+		program, err = mutants.Program(s.ctx, s.stderr)
 	}
 	if err != nil {
 		return err

@@ -17,9 +17,6 @@ import (
 
 // The test binary is the worker of the runs below.
 func TestMain(m *testing.M) {
-	if os.Getenv("CONFORM_TEST_MUTANTS") != "" {
-		os.Exit(workOnTestMutants())
-	}
 	if len(os.Args) > 1 && (os.Args[1] == "worker" || os.Args[1] == randomWorker || os.Getenv("CONFORM_TEST_PROGRAM") != "") {
 		os.Exit(execute(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 	}

@@ -68,6 +68,8 @@ var allowed = map[string][]string{
 	"conformance/report":           {"internal/cli/input", "internal/cli/outfile", "internal/cli/plain"},
 	"conformance/report/page":      {"conformance/report", "internal/cli/plain", "roce", "verbs", "internal/browser"}, // the last in its tests
 	"internal/browser":             {},
+	"conformance/runs":             {"conformance", "conformance/report", "internal/cli/outfile", "internal/cli/plain", "roce"},
+	"conformance/mutants":          {"conformance", "conformance/report", "conformance/runs", "conformance/target/simulator", "fixtures", "internal/cli/input", "sim"},
 	"conformance/target/simulator": {"verbs", "conformance", "roce/fault", "sim"},
 	"conformance/target/hardware":  {"verbs", "conformance", "roce/fault", "hw"},
 	"examples":                     {"any"},
@@ -86,7 +88,7 @@ var allowed = map[string][]string{
 }
 
 // deep lists rooms whose permission covers all rooms below the named one.
-var deep = map[string]string{"sim/profile": "sim", "sim/testbed": "sim", "sim/mutant": "sim", "attach": "sim", "experiment": "sim", "conformance/target/simulator": "sim", "internal/modes": "sim"}
+var deep = map[string]string{"sim/profile": "sim", "sim/testbed": "sim", "sim/mutant": "sim", "attach": "sim", "experiment": "sim", "conformance/target/simulator": "sim", "conformance/mutants": "sim", "internal/modes": "sim"}
 
 // formats are the only rooms that may shift bytes.
 var formats = []string{"prm", "roce", "uapi", "workload/perftest/exchange"}
