@@ -219,7 +219,7 @@ func TestEachOperationOnOutputsMayFail(t *testing.T) {
 			args = append(args, flag, filepath.Join(dir, name))
 		}
 		var out, stderr bytes.Buffer
-		code := execute(ctx, args, &out, &stderr)
+		code := program.Execute(ctx, args, &out, &stderr)
 		there := map[string]bool{}
 		for _, name := range entries(t, dir) {
 			there[name] = true
@@ -277,7 +277,7 @@ func TestEachOperationOnPagesAndCapturesMayFail(t *testing.T) {
 			return syscall.EIO
 		})
 		var out, stderr bytes.Buffer
-		code := execute(ctx, []string{"--mutant", "nak-access-as-invalid", "--label-filter", "RC-007", "--parallel", "1", "--report", filepath.Join(dir, "r.json"), "--html", page, "--captures", captures}, &out, &stderr)
+		code := program.Execute(ctx, []string{"--mutant", "nak-access-as-invalid", "--label-filter", "RC-007", "--parallel", "1", "--report", filepath.Join(dir, "r.json"), "--html", page, "--captures", captures}, &out, &stderr)
 		if failed == "" {
 			if code != exitFailed || n < 12 {
 				t.Errorf("exit %d after %d operations\n%s", code, n-1, stderr.String())

@@ -193,7 +193,7 @@ func TestReadersAreInterrupted(t *testing.T) {
 	cancel()
 	for _, args := range [][]string{{"merge", file, file}, {"gaps", file, file}, {"diff", file, file}, {"wire", file + ".pcapng"}} {
 		var out, stderr bytes.Buffer
-		if code := execute(ctx, args, &out, &stderr); code != exitInterrupted || out.Len() > 0 || stderr.Len() == 0 {
+		if code := program.Execute(ctx, args, &out, &stderr); code != exitInterrupted || out.Len() > 0 || stderr.Len() == 0 {
 			t.Errorf("%v: exit %d, %s%s", args, code, &out, &stderr)
 		}
 	}

@@ -217,8 +217,8 @@ type process struct {
 	stderr io.Writer
 
 	*workers.Process // nil: none runs
-	out             *bufio.Reader
-	atomic          bool
+	out              *bufio.Reader
+	atomic           bool
 }
 
 // start begins a process, which says what the target has.

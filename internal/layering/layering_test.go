@@ -27,6 +27,7 @@ var allowed = map[string][]string{
 	"roce/fault":                   {"internal/cli/input"},
 	"roce/fault/wirerule":          {"roce/fault", "verbs"},
 	"internal/cli/input":           {},
+	"internal/cli/input/commands":  {"internal/cli/input", "internal/cli/outfile", "internal/cli/plain", "internal/cli/rlimit"},
 	"internal/cli/plain":           {},
 	"internal/cli/rlimit":          {},
 	"internal/cli/workers":         {},
