@@ -97,12 +97,12 @@ hw:
 # this leg alone is not inlined and has no DWARF: that takes half the CPU time, and the detector sees the same accesses.
 race: RACE := $(TEST) -race -short '-gcflags=all=-l -dwarf=false'
 race: EXEC := ExitStatus|StoppedBeforeTheStart|SignalsToTheSupervisor|NoCallHappensTwice|HiddenProcesses|Pingpong$$|ThreadsThatWait|ChannelFile|OneSignal|FilesInUse|Notices|AnothersMmap|RegisterPage|NobodyAnswers|PagingRace|Throttle|ReadsStderr|NobodyReads|TestWire|Netlink|Limits$$
-race: CONFORM := CountsKills|InterruptedHunt|WireManyVerdicts|WireOfPipes|ReadersAreInterrupted
+race: CONFORM := WireManyVerdicts|WireOfPipes|ReadersAreInterrupted
 race:
 	@$(LEG) race CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 RDMASIM_NEED_RDMA=1 $(RACE) -run "$(EXEC)" ./attach/exec + \
 	  $(RACE) ./attach/exec/seccomp ./attach/exec/uverbs ./attach/pci/... + \
-	  $(RACE) -skip LostPoints ./experiment/sweep + $(RACE) -run "$(CONFORM)" ./cmd/conform + \
-	  $(RACE) -skip RepliesAreBounded ./conformance/harness ./conformance/random ./hw/agent ./hw/wire ./internal/cli/input ./internal/cli/outfile ./internal/legs ./workload/perftest/perf ./verbs/remotewire + \
+	  $(RACE) -skip LostPoints ./experiment/sweep + $(RACE) -run "$(CONFORM)" ./cmd/conform + $(RACE) -run "CountsKills|InterruptedHunt" ./conformance/mutants + \
+	  $(RACE) ./conformance/harness ./conformance/random ./hw/agent ./hw/wire ./internal/cli/input ./internal/cli/input/commands ./internal/cli/outfile ./internal/cli/workers ./internal/legs ./workload/perftest/perf ./verbs/remotewire + \
 	  $(RACE) -run "EvaluatorRunsOnce|RunCache" ./experiment
 
 # With what unit-full has compiled; make soak looks at what each input reaches.
@@ -126,7 +126,7 @@ full: $(BUILT)
 mutants: $(BUILT)
 	@mkdir -p out
 	@$(LEG) mutants $(TEST) -tags mutants,$(PURE) ./sim/rule ./sim/kernel/completion/oracle + $(TEST) -tags mutants,$(PURE) -run FindMutants ./sim/testbed + \
-	  $(TEST) -tags mutants,$(PURE) -run EveryBitOfTheTable ./cmd/conform + $(BIN)/conform mutants --matrix --every 20 --report out/mutants.json
+	  $(TEST) -tags mutants,$(PURE) -run EveryBitOfTheTable ./conformance/mutants + $(BIN)/conform mutants --matrix --every 20 --report out/mutants.json
 
 # One report of each leg: conform gaps counts the cases that ran in none of them, and apart those for which a machine has no GPU, no
 # exporter of DMA-BUFs, or an rdma-core before 60 (buf, dm.export). Two of the 42 call what no libmlx5 checks (xrc.handles).
@@ -183,7 +183,7 @@ bench:
 	scripts/bench
 
 golden:
-	$(GO) test $(TESTFLAGS) ./experiment ./internal/readme ./cmd/conform ./conformance/report -run Golden -update
+	$(GO) test $(TESTFLAGS) ./experiment ./internal/readme ./cmd/conform ./conformance/mutants ./conformance/report -run Golden -update
 
 lab:
 	scripts/lab --tools
