@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/sim/profile"
 	"github.com/rdmasim/rdmasim/workload"
 )
@@ -60,7 +61,7 @@ func (a *later) unlike(r *workload.Result) string {
 		return fmt.Sprintf("its rate does not last: in the %v after the measured time of %v the run ends, if all loads go on: %v.", a.long.Round(time.Microsecond), measured, a.err)
 	default:
 		return fmt.Sprintf("its rate does not last: it is %s M/s in the measured time of %v, and %s in the next %v, if all loads go on; give it a longer duration, or a longer warmup.",
-			short(r.Rate()/1e6), measured, short(a.rate/1e6), a.long.Round(time.Microsecond))
+			table.Short(r.Rate()/1e6), measured, table.Short(a.rate/1e6), a.long.Round(time.Microsecond))
 	}
 }
 

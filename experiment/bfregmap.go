@@ -3,6 +3,7 @@ package experiment
 import (
 	"fmt"
 
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/sim/profile"
 	"github.com/rdmasim/rdmasim/sim/testbed"
@@ -51,8 +52,8 @@ func runBFRegMap(env *Env) error {
 		return usage("%w", err)
 	}
 	var failed error
-	table := hasTable(prof)
-	err = tb.Run(deadline, func(t verbs.Thread) { failed = mapQPs(t, tb, env, vars, table) })
+	static := hasTable(prof)
+	err = tb.Run(deadline, func(t verbs.Thread) { failed = mapQPs(t, tb, env, vars, static) })
 	if cerr := env.rec.finish(tb); err == nil {
 		err = cerr
 	}
@@ -62,7 +63,7 @@ func runBFRegMap(env *Env) error {
 	if err != nil {
 		return err
 	}
-	if table {
+	if static {
 		env.Out.Note("Static: bfreg is the number in the context's table, uar_page the slot in it (two bfregs a page); dynamic bfregs of thread domains follow the static ones.")
 	} else {
 		env.Out.Note("Dynamic: bfreg is the register of its page (0 or 1); uar_page numbers the pages in the order in which QPs use them.")
@@ -75,18 +76,18 @@ func hasTable(p *profile.Profile) bool {
 	return p.Kernel.Generation == kernel.Static || p.Provider.Generation == kernel.Static
 }
 
-func mapQPs(t verbs.Thread, tb verbs.Testbed, env *Env, vars map[string]string, table bool) error {
+func mapQPs(t verbs.Thread, tb verbs.Testbed, env *Env, vars map[string]string, static bool) error {
 	proc, err := tb.Hosts()[0].NewProcess(t, vars)
 	if err != nil {
 		return err
 	}
 	var failed error
-	th := proc.Start(t, "map", 0, func(t verbs.Thread) { failed = mapInProcess(t, proc, env, table) })
+	th := proc.Start(t, "map", 0, func(t verbs.Thread) { failed = mapInProcess(t, proc, env, static) })
 	t.Join(th)
 	return failed
 }
 
-func mapInProcess(t verbs.Thread, proc verbs.Process, env *Env, table bool) error {
+func mapInProcess(t verbs.Thread, proc verbs.Process, env *Env, static bool) error {
 	devs, err := proc.Devices(t)
 	if err != nil {
 		return err
@@ -126,10 +127,10 @@ func mapInProcess(t verbs.Thread, proc verbs.Process, env *Env, table bool) erro
 			page = len(seen)
 			seen[reg.UARPage] = page
 		}
-		if table {
+		if static {
 			page = reg.Index / 2
 		}
-		var row Row
+		var row table.Row
 		row.Set("qp", i+1).Set("td", td).Set("bfreg", reg.Index).Set("uar_page", page).Set("offset", fmt.Sprintf("%#x", reg.Offset))
 		row.Set("class", reg.Class).Set("lock", reg.NeedLock).Set("uar_index", int(reg.UARPage))
 		env.Emit(row)

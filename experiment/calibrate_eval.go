@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
@@ -79,7 +80,7 @@ func (e *evaluator) figures(ctx context.Context, ids []string, set []setting) ([
 		if err != nil {
 			return nil, fmt.Errorf("figure %s: %w", id, err)
 		}
-		values[i] = significant(v)
+		values[i] = table.Rounded(v)
 	}
 	return values, nil
 }

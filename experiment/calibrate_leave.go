@@ -11,6 +11,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/fixtures"
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
 )
@@ -161,7 +162,7 @@ func deviation(expected, got float64) float64 {
 	if expected != 0 {
 		d *= 100 / math.Abs(expected)
 	}
-	return significant(d)
+	return table.Rounded(d)
 }
 
 func (r *LeaveOneOut) summarize() {
@@ -186,29 +187,29 @@ func median(v []float64) float64 {
 		return 0
 	}
 	slices.Sort(v)
-	return significant((v[(len(v)-1)/2] + v[len(v)/2]) / 2)
+	return table.Rounded((v[(len(v)-1)/2] + v[len(v)/2]) / 2)
 }
 
 // Write prints the report in one of Formats.
 func (r *LeaveOneOut) Write(w io.Writer, format string) error {
 	switch format {
 	case "json":
-		return writeJSON(w, r)
+		return table.WriteJSON(w, r)
 	case "csv":
 		rows := [][]string{{"id", "figure", "expected", "predicted", "error_percent", "unit", "within_tolerance", "kind"}}
 		for _, c := range r.Checks {
-			rows = append(rows, []string{c.ID, c.Name, text(c.Expected), text(c.Predicted), text(c.Error), c.Unit, strconv.FormatBool(c.Within), c.Kind})
+			rows = append(rows, []string{c.ID, c.Name, table.Text(c.Expected), table.Text(c.Predicted), table.Text(c.Error), c.Unit, strconv.FormatBool(c.Within), c.Kind})
 		}
 		return writeCells(w, rows)
 	}
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "check\tfigure\tpublished\tpredicted\tunit\terror\tin the whole fit")
 	for _, c := range r.Checks {
-		e := short(c.Error) + " %"
+		e := table.Short(c.Error) + " %"
 		if c.Expected == 0 {
-			e = short(c.Error) + " " + c.Unit
+			e = table.Short(c.Error) + " " + c.Unit
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.ID, c.Name, short(c.Expected), short(c.Predicted), c.Unit, e, c.Kind)
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.ID, c.Name, table.Short(c.Expected), table.Short(c.Predicted), c.Unit, e, c.Kind)
 	}
 	if err := tw.Flush(); err != nil {
 		return err
@@ -217,6 +218,6 @@ func (r *LeaveOneOut) Write(w io.Writer, format string) error {
 		fmt.Fprintf(w, "%s: %s: not predicted: %s\n", n.ID, n.Name, n.Reason)
 	}
 	_, err := fmt.Fprintf(w, "%s, each predicted without its check: median error %s %%, of those that values are fitted to %s %%; %d within tolerance. rdmasim %s, seed %d\n",
-		plain.Count(len(r.Checks), "figure"), short(r.Median), short(r.MedianFitted), r.Within, r.Version, r.Seed)
+		plain.Count(len(r.Checks), "figure"), table.Short(r.Median), table.Short(r.MedianFitted), r.Within, r.Version, r.Seed)
 	return err
 }

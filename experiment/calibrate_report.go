@@ -10,6 +10,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
 )
 
@@ -69,7 +70,7 @@ func (r *CalibrationReport) Pass() bool {
 func (r *CalibrationReport) Write(w io.Writer, format string) error {
 	switch format {
 	case "json":
-		return writeJSON(w, r)
+		return table.WriteJSON(w, r)
 	case "csv":
 		rows := [][]string{{"parameter", "low", "high", "stored", "fitted", "figures"}}
 		for _, f := range r.Parameters {
@@ -84,7 +85,7 @@ func (r *CalibrationReport) Write(w io.Writer, format string) error {
 	}
 	fmt.Fprintln(tw, "\nfigure\tname\tpublished\tours\tunit\ttolerance")
 	for _, f := range r.Figures {
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\n", f.ID, f.Name, short(f.Expected), short(f.Got), f.Unit, f.Tolerance)
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\n", f.ID, f.Name, table.Short(f.Expected), table.Short(f.Got), f.Unit, f.Tolerance)
 	}
 	if err := tw.Flush(); err != nil {
 		return err

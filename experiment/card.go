@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/rdmasim/rdmasim/conformance/report"
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/workload/perftest"
 )
@@ -301,7 +302,7 @@ func (m *measured) merge() error {
 		}
 		if math.Abs(x.value-f.value) > contradict*math.Min(x.value, f.value) {
 			return usage("%s: %s is %s %s here, and %s %s in %s: measure again, on a machine that does nothing else, and keep one",
-				x.at, x.name(), short(x.shown()), x.unit(), short(f.shown()), f.unit(), f.at)
+				x.at, x.name(), table.Short(x.shown()), x.unit(), table.Short(f.shown()), f.unit(), f.at)
 		}
 		n := float64(count[x.setup])
 		f.value = (f.value*n + x.value) / (n + 1)
@@ -378,7 +379,7 @@ func (m *measurement) scenario(id, base string) []byte {
 		b.WriteString("}\n")
 	}
 	fmt.Fprintf(&b, "runs:\n  run: {}\nfigures:\n  - {id: %s, name: %s, value: run.%s, expected: %s, unit: %s, tolerance: 5%%, kind: fitted}\n",
-		id, strconv.Quote(m.name()), metric, strconv.FormatFloat(significant(m.shown()), 'f', -1, 64), m.unit())
+		id, strconv.Quote(m.name()), metric, strconv.FormatFloat(table.Rounded(m.shown()), 'f', -1, 64), m.unit())
 	return []byte(b.String())
 }
 

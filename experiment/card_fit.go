@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/fixtures"
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/sim/profile"
@@ -160,7 +161,7 @@ func (c *card) link() error {
 	for _, s := range speeds {
 		if g <= 0.985*float64(s) {
 			if g < 0.85*float64(s) {
-				miss(fmt.Sprintf("%s Gb/s of %s are far from the speed of any port: something else limits them", short(g/1e9), x.at))
+				miss(fmt.Sprintf("%s Gb/s of %s are far from the speed of any port: something else limits them", table.Short(g/1e9), x.at))
 				return nil
 			}
 			text := input.FormatRate(s)
@@ -169,12 +170,12 @@ func (c *card) link() error {
 				if err := c.put(key, text); err != nil {
 					return err
 				}
-				c.rep.Determined = append(c.rep.Determined, CardValue{key, text, was, fmt.Sprintf("%s Gb/s of payload in %s", short(g/1e9), x.at)})
+				c.rep.Determined = append(c.rep.Determined, CardValue{key, text, was, fmt.Sprintf("%s Gb/s of payload in %s", table.Short(g/1e9), x.at)})
 			}
 			return nil
 		}
 	}
-	miss(fmt.Sprintf("%s Gb/s of %s are more than any port has", short(g/1e9), x.at))
+	miss(fmt.Sprintf("%s Gb/s of %s are more than any port has", table.Short(g/1e9), x.at))
 	return nil
 }
 
@@ -237,7 +238,7 @@ func (c *card) fit(ctx context.Context, doc *input.Doc, seed uint64, progress fu
 		p := &todo[i]
 		x := c.m.of(p.From)
 		for _, key := range slices.Concat([]string{p.Key}, p.With) {
-			c.rep.Determined = append(c.rep.Determined, CardValue{key, c.p.Get(key), before[key], fmt.Sprintf("%s %s in %s; %s", short(x.shown()), x.unit(), x.at, p.Meaning)})
+			c.rep.Determined = append(c.rep.Determined, CardValue{key, c.p.Get(key), before[key], fmt.Sprintf("%s %s in %s; %s", table.Short(x.shown()), x.unit(), x.at, p.Meaning)})
 		}
 	}
 	return c.figures(ctx, doc, checks, seed)
@@ -306,7 +307,7 @@ func (c *card) determined(ctx context.Context, p *Parameter, set []setting, s se
 	}
 	f := c.eval.c.at[p.Figures[0]].figure()
 	if math.Abs(now-f.Expected) > fitWithin*f.Expected {
-		return fmt.Sprintf("%s: %s %s were measured, and the nearest that a value from %s to %s gives is %s", f.Name, short(f.Expected), f.Unit, p.Low, p.High, short(now)), nil
+		return fmt.Sprintf("%s: %s %s were measured, and the nearest that a value from %s to %s gives is %s", f.Name, table.Short(f.Expected), f.Unit, p.Low, p.High, table.Short(now)), nil
 	}
 	more, err := at(uint64(float64(s.v) * nudge))
 	if err != nil {

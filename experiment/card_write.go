@@ -8,6 +8,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
 )
 
@@ -39,7 +40,7 @@ func (r *CardReport) Profile(name string) []byte {
 func (r *CardReport) Write(w io.Writer, format string) error {
 	switch format {
 	case "json":
-		return writeJSON(w, r)
+		return table.WriteJSON(w, r)
 	case "csv":
 		rows := [][]string{{"key", "value", "base", "determined", "why"}}
 		for _, v := range r.Determined {
@@ -57,7 +58,7 @@ func (r *CardReport) Write(w io.Writer, format string) error {
 	}
 	fmt.Fprintln(tw, "\nmeasurement\tmeasured\tnew profile\tunit\twithin 5 %\twhere")
 	for _, f := range r.Figures {
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\n", plain.Line(f.Name), short(f.Expected), short(f.Got), f.Unit, map[bool]string{true: "yes", false: "no"}[f.Pass], plain.Line(f.ID))
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\n", plain.Line(f.Name), table.Short(f.Expected), table.Short(f.Got), f.Unit, map[bool]string{true: "yes", false: "no"}[f.Pass], plain.Line(f.ID))
 	}
 	if err := tw.Flush(); err != nil {
 		return err
@@ -72,7 +73,7 @@ func (r *CardReport) Write(w io.Writer, format string) error {
 	lines = slices.Compact(lines)
 	fmt.Fprintln(w)
 	for _, l := range lines {
-		fmt.Fprintln(w, wrap(plain.Line(l), 100))
+		fmt.Fprintln(w, table.Wrap(plain.Line(l), 100))
 	}
 	_, err := fmt.Fprintf(w, "%s determined, %d not, from %s. rdmasim %s\n", plain.Count(len(r.Determined), "value"), len(r.NotDetermined), plain.Count(r.Files, "file"), r.Version)
 	return err

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rdmasim/rdmasim/experiment/chart"
 	"github.com/rdmasim/rdmasim/sim/profile"
 	"github.com/rdmasim/rdmasim/workload"
 )
@@ -47,7 +48,7 @@ func completionModels() *Experiment {
 		Columns: []string{"row", "model", "cores", "conns_per_peer", "completions", "turnaround_us", "rate_kps", limitedBy, "latency_us_p50", "latency_us_p99", "interrupts_kps",
 			"context_switches_kps", "cpu_us_per_wc", "busiest_percent", "lock_wait_percent", "fairness", "first_us", "last_us", "wakeups", "polls",
 			"prediction", "verdict", "value", "low", "high"},
-		Plots: []Plot{
+		Plots: []chart.Plot{
 			{File: "completions-conns", Title: "One peer: completions against connections", X: "conns_per_peer", Y: "rate_kps", XLabel: "conns_per_peer", YLabel: "thousand completions/s", Series: "model", Only: map[string]any{"row": "conns"}, LogX: true},
 			{File: "completions-load", Title: "Latency against rate", X: "rate_kps", Y: "latency_us_p99", XLabel: "thousand completions/s", YLabel: "99th percentile, us", Series: "model", Only: map[string]any{"row": "load"}, Least: true},
 			{File: "completions-cpu", Title: "CPU time against rate", X: "rate_kps", Y: "cpu_us_per_wc", XLabel: "thousand completions/s", YLabel: "us of CPU a completion", Series: "model", Only: map[string]any{"row": "load"}, Least: true},

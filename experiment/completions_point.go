@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/kernel/completion"
 	"github.com/rdmasim/rdmasim/sim/os"
@@ -239,7 +240,7 @@ func jain(all []uint64) float64 {
 
 // setLimit says in a row what the rate was limited by: the cores, if one works for nine tenths of the time or more, or locks, if most of the CPU
 // time goes to waiting for them; else the completions that are under way, which arrive a turnaround after those before them.
-func (r *completionResult) setLimit(row *Row) {
+func (r *completionResult) setLimit(row *table.Row) {
 	limit, core := sim.Window, 0
 	for i, v := range r.busy {
 		if v > r.busy[core] {

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/workload"
 )
@@ -115,7 +116,7 @@ func TestLimitOfCompletions(t *testing.T) {
 		{completionResult{busiest: 20, busy: []float64{3, 20}}, "window"}, {completionResult{busiest: 99, busy: []float64{99, 20}}, "CPU"},
 		{completionResult{busiest: 99, busy: []float64{99, 20}, lockWait: 60}, "lock"}, {completionResult{busiest: 20, busy: []float64{20}, lockWait: 60}, "window"},
 	} {
-		var row Row
+		var row table.Row
 		if c.r.setLimit(&row); row.Get(limitedBy) != c.want {
 			t.Errorf("%+v: %v", c.r, row.Get(limitedBy))
 		}

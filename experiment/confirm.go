@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/profile"
 	"github.com/rdmasim/rdmasim/workload"
@@ -215,13 +216,13 @@ func (c *confirmation) String() string {
 	case c.why != "":
 		return "not confirmed: " + c.why
 	case c.holds():
-		return fmt.Sprintf("confirmed: %s -> %s %s with %s%s", short(c.before), short(c.after), cmp.Or(c.unit, "M/s"), c.what, c.then)
+		return fmt.Sprintf("confirmed: %s -> %s %s with %s%s", table.Short(c.before), table.Short(c.after), cmp.Or(c.unit, "M/s"), c.what, c.then)
 	}
-	return fmt.Sprintf("refuted: %s -> %s %s with %s%s", short(c.before), short(c.after), cmp.Or(c.unit, "M/s"), c.what, c.then)
+	return fmt.Sprintf("refuted: %s -> %s %s with %s%s", table.Short(c.before), table.Short(c.after), cmp.Or(c.unit, "M/s"), c.what, c.then)
 }
 
 // confirmLimit adds to rows, one for each load, what a second run says about the limit, and notes it. run is what to call the run.
-func (out *outcome) confirmLimit(env *Env, s *Scenario, p *profile.Profile, name, run string, rows ...*Row) error {
+func (out *outcome) confirmLimit(env *Env, s *Scenario, p *profile.Profile, name, run string, rows ...*table.Row) error {
 	if !env.confirm || len(rows) == 0 {
 		return nil
 	}
@@ -239,6 +240,6 @@ func (out *outcome) confirmLimit(env *Env, s *Scenario, p *profile.Profile, name
 	if run != "" {
 		run += ": "
 	}
-	env.Note("%slimited by %s (%s, %s %% busy); %s.", run, out.limitWord(l), l.Unit, short(float64(l.PerMille)/10), c)
+	env.Note("%slimited by %s (%s, %s %% busy); %s.", run, out.limitWord(l), l.Unit, table.Short(float64(l.PerMille)/10), c)
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rdmasim/rdmasim/experiment/chart"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim/hca"
 	"github.com/rdmasim/rdmasim/sim/profile"
@@ -31,7 +32,7 @@ func detection() *Experiment {
 		},
 		Columns: []string{"cause", "timeout", "retry_cnt", "floor", "formula_ms", "detection_ms", "completion_ms", "transmissions", "adaptive", "regular", "status", "vendor_err", "landed_bytes"},
 		More:    More{Kinds: []string{"cause"}, Lead: []string{"cause", "timeout", "retry_cnt"}, Columns: shownCounters},
-		Plots: []Plot{{File: "detection", Title: "From a WRITE that nobody answers to RETRY_EXC_ERR", X: "timeout", Y: "detection_ms", XLabel: "ACK timeout code", YLabel: "ms",
+		Plots: []chart.Plot{{File: "detection", Title: "From a WRITE that nobody answers to RETRY_EXC_ERR", X: "timeout", Y: "detection_ms", XLabel: "ACK timeout code", YLabel: "ms",
 			Series: "series", Only: map[string]any{"row": "schedule"}, LogY: true, Least: true}},
 		Many: true, Run: runDetection,
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/profile"
@@ -68,7 +69,7 @@ type failure struct {
 
 	b          *bed
 	from, peer *party
-	row        Row
+	row        table.Row
 }
 
 // party is one of the two processes.
@@ -94,7 +95,7 @@ func (x *failure) limit() time.Duration {
 }
 
 // run carries the trial out and returns its row.
-func (x *failure) run() (Row, error) {
+func (x *failure) run() (table.Row, error) {
 	x.row.Set("row", x.kind).Set("cause", x.cause.name).Set("timeout", x.timeout).Set("retry_cnt", x.retries).Set("floor", hasFloor(&x.prof.HCA)).Set("series", x.series())
 	if x.row.Set("formula_ms", nil); x.timeout > 0 {
 		x.row.Set("formula_ms", formula(x.timeout, x.retries).Seconds()*1e3)

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/rdmasim/rdmasim/experiment/table"
 )
 
 // detected runs detection with settings and returns its rows.
@@ -81,7 +83,7 @@ func TestDetectionAsPublished(t *testing.T) {
 }
 
 // expect compares values of a row.
-func expect(t *testing.T, r *Row, want map[string]any) {
+func expect(t *testing.T, r *table.Row, want map[string]any) {
 	t.Helper()
 	for key, v := range want {
 		if got := r.Get(key); got != v {

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rdmasim/rdmasim/experiment/chart"
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/fixtures"
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/sim/profile"
@@ -31,7 +33,7 @@ type Experiment struct {
 	Params      []Param
 	Columns     []string
 	More        More
-	Plots       []Plot
+	Plots       []chart.Plot
 	// Drawings are the names of pictures that Run may add to its result.
 	Drawings []string
 	// Many says that Run makes more than one run. With Timeline it writes --trace by itself all the same.
@@ -83,17 +85,17 @@ func (e *Env) Int(key string) int {
 }
 
 // Emit appends a row, after the values that the sweep set.
-func (e *Env) Emit(r Row) {
+func (e *Env) Emit(r table.Row) {
 	if len(e.prefix) == 0 {
 		e.Out.Rows = append(e.Out.Rows, r)
 		return
 	}
-	var full Row
+	var full table.Row
 	for _, s := range e.prefix {
 		full.Set(s.key, s.val)
 	}
-	for _, k := range r.keys {
-		full.Set(k, r.vals[k])
+	for _, k := range r.Keys() {
+		full.Set(k, r.Get(k))
 	}
 	e.Out.Rows = append(e.Out.Rows, full)
 }
@@ -225,7 +227,7 @@ func (x *Experiment) Execute(ctx context.Context, req Request, progress func(don
 	}
 	defer func() { rec.notes(res); err = rec.end(err) }()
 	res = &Result{Name: x.Name, Version: req.Version, Profile: name, ProfileHash: prof.Hash(), Seed: req.Seed,
-		Hypotheses: []string{}, Rows: []Row{}, Notes: []string{}, Columns: x.Columns, More: x.More, Plots: x.Plots}
+		Hypotheses: []string{}, Rows: []table.Row{}, Notes: []string{}, Columns: x.Columns, More: x.More, Plots: x.Plots}
 	if len(points) > 1 {
 		res.Columns = append(sweepKeys(points[0]), res.Columns...)
 		res.Plots = split(x.Plots, sweepKeys(points[0]))

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rdmasim/rdmasim/experiment/chart"
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/fixtures"
 )
 
@@ -72,7 +74,7 @@ func FuzzEval(f *testing.F) {
 }
 
 func TestRowKeepsOrderAndRounds(t *testing.T) {
-	var r Row
+	var r table.Row
 	r.Set("z", 1).Set("a", 1.23456789).Set("b", "x").Set("z", 2)
 	got, err := json.Marshal(r)
 	if err != nil || string(got) != `{"z":2,"a":1.23457,"b":"x"}` {
@@ -81,8 +83,8 @@ func TestRowKeepsOrderAndRounds(t *testing.T) {
 }
 
 func TestFormats(t *testing.T) {
-	res := &Result{Name: "x", Version: "1", Profile: "p", ProfileHash: "h", Rows: []Row{}, Hypotheses: []string{"uar.bf_conflict=none"}}
-	var r Row
+	res := &Result{Name: "x", Version: "1", Profile: "p", ProfileHash: "h", Rows: []table.Row{}, Hypotheses: []string{"uar.bf_conflict=none"}}
+	var r table.Row
 	res.Rows = append(res.Rows, *r.Set("rate_mps", 1.5).Set("name", "n").Set("none", math.Inf(1)).Set("nan", math.NaN()))
 	res.Note("something")
 	for format, want := range map[string]string{"table": "INCOMPLETE", "csv": "rate_mps,name,none,nan\n1.5,n,,\n", "json": `"complete": false`} {
@@ -284,10 +286,10 @@ func TestSweepOfHypotheses(t *testing.T) {
 }
 
 func TestTableHasABlockForEachKind(t *testing.T) {
-	var a, b Row
+	var a, b table.Row
 	a.Set("row", "traffic").Set("name", "n").Set("rate_mps", 1.5)
 	b.Set("row", "counter").Set("value", 3).Set("td", nil)
-	res := &Result{Rows: []Row{a, b, a}, Complete: true}
+	res := &Result{Rows: []table.Row{a, b, a}, Complete: true}
 	var out bytes.Buffer
 	if err := res.Write(&out, "table"); err != nil {
 		t.Fatal(err)
@@ -404,12 +406,12 @@ func TestGoldenSchema(t *testing.T) {
 }
 
 func TestPlot(t *testing.T) {
-	var rows []Row
+	var rows []table.Row
 	for i := 1; i <= 16; i *= 2 {
-		var r Row
+		var r table.Row
 		rows = append(rows, *r.Set("x", i).Set("y", float64(i)*1.5).Set("s", "a").Set("g", 1))
 	}
-	p := Plot{File: "f", X: "x", Y: "y", Series: "s", LogX: true, Only: map[string]any{"g": 1}}
+	p := chart.Plot{File: "f", X: "x", Y: "y", Series: "s", LogX: true, Only: map[string]any{"g": 1}}
 	png, svg, err := p.Draw(rows, "")
 	if err != nil || !bytes.HasPrefix(png, []byte("\x89PNG")) || !bytes.Contains(svg, []byte("<svg")) {
 		t.Errorf("plot: %v, %d bytes of PNG, %d of SVG", err, len(png), len(svg))

@@ -1,6 +1,11 @@
 package experiment
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/rdmasim/rdmasim/experiment/chart"
+	"github.com/rdmasim/rdmasim/experiment/table"
+)
 
 // uarFactorial varies separately what the graphs of uar-sharing vary together.
 func uarFactorial() *Experiment {
@@ -17,7 +22,7 @@ func uarFactorial() *Experiment {
 			{Key: "duration_us", Default: "150", Min: 10, Max: 100000, Help: "virtual time that is counted for each cell, after 150 us of warm-up"},
 		},
 		Columns: []string{"page", "lock", "context", "rate_mps", limitedBy, confirmed, "lock_wait_ns_per_msg", "line_misses_per_msg", "bf_conflicts", "uars_allocated"},
-		Plots: []Plot{{File: "uar-factorial", Title: "Inline RDMA writes by page, QP lock and context", X: "page", Words: []string{"own", "shared"}, Y: "rate_mps",
+		Plots: []chart.Plot{{File: "uar-factorial", Title: "Inline RDMA writes by page, QP lock and context", X: "page", Words: []string{"own", "shared"}, Y: "rate_mps",
 			XLabel: "page", YLabel: "million messages/s", Series: "context", By: []string{"lock"}}},
 		Many:     true,
 		Confirms: true,
@@ -38,7 +43,7 @@ func runFactorial(env *Env) error {
 		page, lock, context := cell&1, cell>>1&1, cell>>2&1
 		s := series{td: "independent", postlist: 1, set: map[string]string{independentKey: "true", "provider.td_keeps_qp_lock": "false"}}
 		way := 2
-		var row Row
+		var row table.Row
 		pick := func(on int, a, b string) string {
 			if on == 1 {
 				return a

@@ -3,6 +3,7 @@ package experiment
 import (
 	"time"
 
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/provider"
 	"github.com/rdmasim/rdmasim/sim/testbed"
@@ -77,7 +78,7 @@ func (w *useWatch) limit() (sim.Load, bool) {
 const noLimit = "none"
 
 // setLimit says in a row what the run was limited by.
-func (out *outcome) setLimit(row *Row) {
+func (out *outcome) setLimit(row *table.Row) {
 	out.use.set(row)
 	if l, ok := out.use.limit(); ok {
 		row.Set(limitedBy, out.limitWord(l))
@@ -103,7 +104,7 @@ func (out *outcome) turnsOver() bool {
 	return false
 }
 
-func (w *useWatch) set(row *Row) {
+func (w *useWatch) set(row *table.Row) {
 	if l, ok := w.limit(); ok {
 		row.Set(limitedBy, l.Resource.String()).Set(limitUnit, l.Unit).Set(limitPercent, float64(l.PerMille)/10)
 	}
@@ -116,7 +117,7 @@ func (b *bed) began(t verbs.Thread) {
 }
 
 // limited waits until what lies behind end has settled, and adds to a row what was limiting until then.
-func (b *bed) limited(t verbs.Thread, row *Row, end time.Duration) {
+func (b *bed) limited(t verbs.Thread, row *table.Row, end time.Duration) {
 	b.tb.UsageAt(provider.FromDuration(t.Now()), func(u *sim.Usage) {
 		b.use.after = u
 		u.At = min(u.At, provider.FromDuration(end))

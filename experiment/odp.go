@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rdmasim/rdmasim/experiment/chart"
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/sim/testbed"
 	"github.com/rdmasim/rdmasim/verbs"
 	"github.com/rdmasim/rdmasim/workload"
@@ -36,7 +38,7 @@ func onDemandPaging() *Experiment {
 			"efficiency_percent", "refault_percent", "majflt", "thrashing", "pinned_kib", "registrations", "right_bytes", "second_send_us", "send", "send_us", "rnr_naks", "sent_again_percent", "timeouts",
 			"dammed", "sequence_naks", "asked_again", "queues_done", "error"},
 		More: More{Kinds: []string{"warmup", "remap", "thrash", "incast", "incast-pairs", "incast-reads"}, Lead: []string{"scenario", "series", "ratio", "rnr_timer_ms"}, Columns: slices.Concat(pagingCounters(), newerCounters, stageKeys)},
-		Plots: []Plot{
+		Plots: []chart.Plot{
 			{File: "odp-warmup", Title: "Goodput while a buffer is sent for the first time, and again", X: "time_us", Y: "goodput_gbps", XLabel: "us since the data is in memory", YLabel: "Gb/s", Series: "series", Only: map[string]any{"row": "warmup-time"}, LogX: true},
 			{File: "odp-faults", Title: "Page faults of the device meanwhile", X: "time_us", Y: "faults_per_s", XLabel: "us since the data is in memory", YLabel: "page faults/s", Series: "series", Only: map[string]any{"row": "warmup-time"}, LogX: true, Least: true},
 			{File: "odp-remap", Title: "Sends before and after munmap and mmap", X: "send", Y: "send_us", XLabel: "send", YLabel: "us", Series: "series", Only: map[string]any{"row": "remap-send"}, Words: sendsOfRemap, Least: true},
@@ -235,7 +237,7 @@ func pagingCounters() []string {
 var newerCounters = []string{"page_faults_handled", "page_invalidations_handled"}
 
 // efficiency adds the share of the pages of n bytes that needed no page fault.
-func efficiency(row *Row, n uint64) {
+func efficiency(row *table.Row, n uint64) {
 	if pages, ok := row.Float("num_page_fault_pages"); ok && n > 0 {
 		row.Set("efficiency_percent", 100*(1-pages*odpPage/float64(n)))
 	}
@@ -245,7 +247,7 @@ func efficiency(row *Row, n uint64) {
 var stageKeys = []string{"device_us", "driver_us", "update_us", "resume_us"}
 
 // count adds to a row what a host counted, and what its regions did.
-func (b *bed) count(t verbs.Thread, row *Row, host int, regions []verbs.MR) {
+func (b *bed) count(t verbs.Thread, row *table.Row, host int, regions []verbs.MR) {
 	all := b.grown(host)
 	for name, v := range regionCounters(t, regions) {
 		all[name] = v - b.regions[name]
@@ -263,7 +265,7 @@ func (b *bed) count(t verbs.Thread, row *Row, host int, regions []verbs.MR) {
 }
 
 // stages adds the mean parts of a fault.
-func stages(row *Row, all map[string]uint64) {
+func stages(row *table.Row, all map[string]uint64) {
 	n := float64(all["sim_resumed"] + all["sim_failed"])
 	if n == 0 {
 		return

@@ -21,7 +21,7 @@ func TestWorkingSetIsTheRatio(t *testing.T) {
 			ratio := value(t, r, "ratio")
 			if ratio > 1 {
 				if r.Get("error") != "ENOMEM" {
-					t.Errorf("%v: %v times memory: %v", set, ratio, r.vals)
+					t.Errorf("%v: %v times memory: %v", set, ratio, r)
 				}
 				continue
 			}
@@ -31,7 +31,7 @@ func TestWorkingSetIsTheRatio(t *testing.T) {
 		}
 		for _, r := range res.series("thrash", "on demand") {
 			if ratio := value(t, r, "ratio"); value(t, r, "num_odp_mr_pages") > ratio*memory/4 || ratio > 1 && value(t, r, "majflt") == 0 {
-				t.Errorf("%v: %v times memory: %v", set, ratio, r.vals)
+				t.Errorf("%v: %v times memory: %v", set, ratio, r)
 			}
 		}
 	}
@@ -50,7 +50,7 @@ func TestBounceBuffersTakeMemory(t *testing.T) {
 			t.Errorf("%d bounce buffers of 4 KiB beside 512 KiB in 1 MiB: %s, want %s", window, got, want)
 		}
 		if r := res.series("thrash", "on demand")[0]; r.Get("error") != nil || value(t, r, "majflt") != 0 {
-			t.Errorf("on demand, %d outstanding: %v", window, r.vals)
+			t.Errorf("on demand, %d outstanding: %v", window, r)
 		}
 	}
 }
@@ -61,7 +61,7 @@ func TestThrashWithoutSwap(t *testing.T) {
 	for series, most := range map[string]float64{"on demand": 1, "pinned": 1, bouncing: 0.5} { // of which the ring takes half
 		for _, r := range res.series("thrash", series) {
 			if ratio := value(t, r, "ratio"); (r.Get("error") == nil) != (ratio <= most) || r.Get("error") == nil && value(t, r, "majflt") != 0 {
-				t.Errorf("%s, %v times memory: %v", series, ratio, r.vals)
+				t.Errorf("%s, %v times memory: %v", series, ratio, r)
 			}
 		}
 	}
@@ -75,7 +75,7 @@ func TestWarmupSendsAllOfTheBuffer(t *testing.T) {
 	for _, series := range []string{"cold", "cold, unprivileged", "cold, whole address space"} {
 		r := res.series("warmup", series)[0]
 		if got := value(t, r, "page_faults"); got != pages || value(t, r, "num_page_faults") != 2 || value(t, r, "efficiency_percent") != 50 {
-			t.Errorf("%s: %v", series, r.vals)
+			t.Errorf("%s: %v", series, r)
 		}
 	}
 	for series, key := range map[string]string{"prefetched": "page_prefetch", "pinned": "pinned_kib", "pin-down-cache": "pinned_kib"} {

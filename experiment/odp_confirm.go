@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/sim"
 )
 
 // confirmed runs a row of goodput again with more of what it was limited by, if the user asks for that, and says in it whether the goodput
 // rises. A wider window helps only where the sender has one.
-func (x *odpRun) confirmed(row *Row, name string, windowed bool, again func(y *odpRun) (Row, error)) error {
+func (x *odpRun) confirmed(row *table.Row, name string, windowed bool, again func(y *odpRun) (table.Row, error)) error {
 	word, ok := row.Get(limitedBy).(string)
 	if !x.confirm || !ok {
 		return nil
@@ -52,7 +53,7 @@ func (x *odpRun) confirmed(row *Row, name string, windowed bool, again func(y *o
 	}
 	row.Set(confirmed, c.verdict())
 	busy, _ := row.Float(limitPercent)
-	x.Note("%s: limited by %s (%v, %s %% busy); %s.", name, word, row.Get(limitUnit), short(busy), c)
+	x.Note("%s: limited by %s (%v, %s %% busy); %s.", name, word, row.Get(limitUnit), table.Short(busy), c)
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/verbs"
 	"github.com/rdmasim/rdmasim/workload"
@@ -41,7 +42,7 @@ func (x *odpRun) floodSwitches() []string {
 var noFlood = []string{"odp.ask_again=0ps", "odp.learn=0ps"}
 
 func (x *odpRun) incastReads() error {
-	var rows []Row
+	var rows []table.Row
 	for _, s := range floodSeries {
 		for _, timer := range rnrTimers {
 			switches := noFlood
@@ -49,7 +50,7 @@ func (x *odpRun) incastReads() error {
 				switches = x.floodSwitches()
 			}
 			var done []readDone
-			run := func(x *odpRun) (Row, error) {
+			run := func(x *odpRun) (table.Row, error) {
 				row := incastRow("incast-reads", s.name, timer)
 				return row, x.incastRun(s.name, timer, switches, &row, func(t verbs.Thread, b *bed) (err error) {
 					done, err = x.readAll(t, b, s.prefetched, timer, &row)
@@ -84,7 +85,7 @@ type readDone struct {
 // emitDone says when how many queue pairs had what they have read.
 func (x *odpRun) emitDone(series string, done []readDone) {
 	for n := 1; ; n = min(2*n, len(done)) {
-		var row Row
+		var row table.Row
 		d := done[n-1]
 		row.Set("row", "incast-read").Set("scenario", "incast").Set("series", series).Set("queues_done", n).Set("time_us", microseconds(d.at))
 		row.Set("goodput_gbps", gbps(uint64(n)*readBytes, d.at)).Set("page_faults", d.pages).Set("asked_again", d.askedAgain)
@@ -96,7 +97,7 @@ func (x *odpRun) emitDone(series string, done []readDone) {
 }
 
 // readAll has the last host read over many queue pairs from all others at once, and returns when how many had completed.
-func (x *odpRun) readAll(t verbs.Thread, b *bed, prefetched bool, timer uint8, row *Row) ([]readDone, error) {
+func (x *odpRun) readAll(t verbs.Thread, b *bed, prefetched bool, timer uint8, row *table.Row) ([]readDone, error) {
 	queues, sources := x.Int("read_qps"), x.Int("senders")
 	hosts := b.tb.Hosts()
 	to, err := workload.OpenEndpoint(t, hosts[sources], workload.EndpointOptions{QPs: queues, Sends: 1, Receives: 1, MinRNRTimer: timer, MTU: verbs.MTU4096})
@@ -212,7 +213,7 @@ func readOnce(t verbs.Thread, b *bed, to *workload.Endpoint, reads []verbs.SendW
 	return done, nil
 }
 
-func (x *odpRun) concludeReads(rows []Row) {
+func (x *odpRun) concludeReads(rows []table.Row) {
 	cold, flood, pre := of(rows, "reads, cold"), of(rows, "reads, cold, flood"), of(rows, "reads, prefetched, flood")
 	n, took := x.Note, time.Duration(0)
 	if us, ok := flood.Float("time_us"); ok {

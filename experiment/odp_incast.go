@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/verbs"
 	"github.com/rdmasim/rdmasim/workload"
@@ -31,7 +32,7 @@ func (x *odpRun) checkIncast() error {
 }
 
 func (x *odpRun) incast() error {
-	var rows []Row
+	var rows []table.Row
 	for _, series := range incastSeries {
 		for _, timer := range rnrTimers {
 			row, err := x.rushRow("incast", series, nil, rushed{buffers: series, timer: timer})
@@ -58,8 +59,8 @@ type rushed struct {
 }
 
 // rushRow is the row of a run of incast, with switches of the profile on.
-func (x *odpRun) rushRow(kind, series string, switches []string, r rushed) (Row, error) {
-	run := func(x *odpRun) (Row, error) {
+func (x *odpRun) rushRow(kind, series string, switches []string, r rushed) (table.Row, error) {
+	run := func(x *odpRun) (table.Row, error) {
 		row := incastRow(kind, series, r.timer)
 		return row, x.incastRun(series, r.timer, switches, &row, func(t verbs.Thread, b *bed) error { return x.rush(t, b, r, &row) })
 	}
@@ -80,7 +81,7 @@ func (r *rushed) thirdAfter() time.Duration {
 }
 
 // rush has all hosts but the last send to that one at once.
-func (x *odpRun) rush(t verbs.Thread, b *bed, r rushed, row *Row) error {
+func (x *odpRun) rush(t verbs.Thread, b *bed, r rushed, row *table.Row) error {
 	senders, messages := x.Int("senders"), x.Int("messages")
 	hosts := b.tb.Hosts()
 	to, err := workload.OpenEndpoint(t, hosts[senders], workload.EndpointOptions{QPs: senders, Sends: 1, Receives: messages, MinRNRTimer: r.timer, MTU: verbs.MTU4096})
@@ -222,7 +223,7 @@ func sum(all []int) (n int) {
 }
 
 // countIncast says what the messages took, and how often they were sent; further packets were needed beside theirs.
-func (x *odpRun) countIncast(t verbs.Thread, b *bed, row *Row, regions []verbs.MR, took time.Duration, further int) {
+func (x *odpRun) countIncast(t verbs.Thread, b *bed, row *table.Row, regions []verbs.MR, took time.Duration, further int) {
 	senders := x.Int("senders")
 	messages := uint64(senders * x.Int("messages"))
 	row.Set("goodput_gbps", gbps(messages*x.message, took))

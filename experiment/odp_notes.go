@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/rdmasim/rdmasim/experiment/table"
 )
 
 // explain says how to read the rows, and where the times of a page fault are from.
@@ -19,29 +21,29 @@ func (x *odpRun) explain() {
 }
 
 // of finds the row of a series.
-func of(rows []Row, series string) *Row {
+func of(rows []table.Row, series string) *table.Row {
 	for i := range rows {
 		if rows[i].Get("series") == series {
 			return &rows[i]
 		}
 	}
-	return &Row{}
+	return &table.Row{}
 }
 
 // num is a value of a row as a table has it.
-func num(r *Row, key string) string { return short(r.Get(key)) }
+func num(r *table.Row, key string) string { return table.Short(r.Get(key)) }
 
 // times is how many times a value of a is that of b.
-func times(a, b *Row, key string) string {
+func times(a, b *table.Row, key string) string {
 	p, _ := a.Float(key)
 	q, _ := b.Float(key)
 	if q == 0 {
 		return "-"
 	}
-	return short(significant(p / q))
+	return table.Short(table.Rounded(p / q))
 }
 
-func (x *odpRun) concludeWarmup(rows []Row) {
+func (x *odpRun) concludeWarmup(rows []table.Row) {
 	n := x.Note
 	cold, pin, pre, ahead := of(rows, "cold"), of(rows, "pinned"), of(rows, "prefetched"), of(rows, "prefetched ahead")
 	copied, cache, low, lowCold := of(rows, "bounce-buffer"), of(rows, "pin-down-cache"), of(rows, "pinned, unprivileged"), of(rows, "cold, unprivileged")
@@ -72,7 +74,7 @@ func (x *odpRun) concludeWarmup(rows []Row) {
 	n("warmup: over %s passes cold has %s of the goodput of pinned memory.", x.String("passes"), times(cold, pin, "goodput_gbps"))
 }
 
-func (x *odpRun) concludeRemap(rows []Row) {
+func (x *odpRun) concludeRemap(rows []table.Row) {
 	var wrong, right []string
 	for i := range rows {
 		name := fmt.Sprint(rows[i].Get("series"))
@@ -94,9 +96,9 @@ func list(names []string) string {
 	return strings.Join(names, "; ")
 }
 
-func (x *odpRun) concludeThrash(rows []Row) {
+func (x *odpRun) concludeThrash(rows []table.Row) {
 	for _, w := range thrashSeries() {
-		var from, failed *Row
+		var from, failed *table.Row
 		for i := range rows {
 			r := &rows[i]
 			if r.Get("series") == w.name && r.Get("thrashing") == true && from == nil {
@@ -120,7 +122,7 @@ func (x *odpRun) concludeThrash(rows []Row) {
 	x.Note("thrash: a run is called thrashing when at least %d %% of the pages that it sends have to be read from swap first (refault_percent). Messages are drawn at random. Pages go in the order in which they came or were last touched by a core; what the device reads does not count as a use, since it leaves no mark in the page tables. Pages come from swap one by one, without reading ahead (majflt, those of the program itself and of the handlers of faults).", thrashingFrom)
 }
 
-func (x *odpRun) concludeIncast(rows []Row) {
+func (x *odpRun) concludeIncast(rows []table.Row) {
 	for i := range rows {
 		if r := &rows[i]; r.Get("series") == "cold" && r.Get("error") != nil {
 			x.Note("incast: cold, with an RNR timer of %s ms: a message failed with %s.", num(r, "rnr_timer_ms"), r.Get("error"))
@@ -130,7 +132,7 @@ func (x *odpRun) concludeIncast(rows []Row) {
 	}
 	pre := of(rows, "prefetched")
 	x.Note("incast: prefetched receive buffers have %s Gb/s, pinned ones %s.", num(pre, "goodput_gbps"), num(of(rows, "pinned"), "goodput_gbps"))
-	if x.String("pfc") == "true" && slices.ContainsFunc(rows, func(r Row) bool { return r.Get("timeouts") != uint64(0) }) {
+	if x.String("pfc") == "true" && slices.ContainsFunc(rows, func(r table.Row) bool { return r.Get("timeouts") != uint64(0) }) {
 		x.Note("incast: the switch has dropped packets, which timeouts repaired: before it pauses %d senders, each may fill link.pfc_xoff of switch.buffer. Have fewer senders, or give --set switch.buffer=4MiB.", x.Int("senders"))
 	}
 	x.Note("incast: a short timer asks again long before the pages are there, and each time packets are sent for nothing; a long one waits long after they are. That a page fault of a responder uses the queue pair's own min_rnr_timer is a hypothesis, which no public source contradicts.")

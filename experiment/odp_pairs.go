@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/testbed"
@@ -31,7 +32,7 @@ type pairs struct {
 const damming, noDamming = "hca.rnr_damming=true", "hca.rnr_damming=false"
 
 func (x *odpRun) incastPairs() error {
-	var rows []Row
+	var rows []table.Row
 	for _, s := range pairSeries {
 		for _, timer := range rnrTimers {
 			switches := []string{noDamming}
@@ -51,7 +52,7 @@ func (x *odpRun) incastPairs() error {
 }
 
 // incastRow is a row of incast with a receiver's RNR timer.
-func incastRow(kind, series string, timer uint8) (row Row) {
+func incastRow(kind, series string, timer uint8) (row table.Row) {
 	row.Set("row", kind).Set("scenario", "incast").Set("series", series).Set("rnr_timer_ms", timerMS(timer)).Set("min_rnr_timer", int(timer))
 	return row
 }
@@ -60,7 +61,7 @@ func incastRow(kind, series string, timer uint8) (row Row) {
 func timerMS(timer uint8) float64 { return float64(roce.RNRTimer(timer)) / 1e6 }
 
 // incastRun runs body on the hosts of incast, with switches of the profile on, which are hypotheses.
-func (x *odpRun) incastRun(series string, timer uint8, switches []string, row *Row, body func(t verbs.Thread, b *bed) error) error {
+func (x *odpRun) incastRun(series string, timer uint8, switches []string, row *table.Row, body func(t verbs.Thread, b *bed) error) error {
 	what := fmt.Sprintf("%s, RNR timer %v ms", series, timerMS(timer))
 	if err := x.next("incast: " + what); err != nil {
 		return err
@@ -141,13 +142,13 @@ func (s *sending) reapPair(t verbs.Thread, out int, third time.Duration) (furthe
 	return further, nil
 }
 
-func (x *odpRun) concludePairs(rows []Row) {
+func (x *odpRun) concludePairs(rows []table.Row) {
 	n := x.Note
 	n("incast: Fukuoka, Sato and Taura (ISPASS 2021) say in their abstract that two pitfalls of on-demand paging take 3 to 4 orders of magnitude longer than a common page fault; more of the paper was not at hand. That these are packet damming and packet flood, and how those come about, is cited from memory, and a hypothesis here, off in every profile: rows name what is on in the column hypotheses.")
 	for i, timer := range rnrTimers {
 		plain, dammed, third := &rows[i], &rows[len(rnrTimers)+i], &rows[2*len(rnrTimers)+i]
 		n("incast: in pairs, with an RNR timer of %s ms and %d us between the two messages: %s Gb/s; with packet damming %s, where %s requests were posted while their queue pair waited out an RNR NAK and never put on the wire, and %s ACK timeouts brought them.%s",
-			short(timerMS(timer)), x.Int("gap_us"), num(plain, "goodput_gbps"), num(dammed, "goodput_gbps"), num(dammed, "dammed"), num(dammed, "timeouts"), thirdHelps(third))
+			table.Short(timerMS(timer)), x.Int("gap_us"), num(plain, "goodput_gbps"), num(dammed, "goodput_gbps"), num(dammed, "dammed"), num(dammed, "timeouts"), thirdHelps(third))
 	}
 	pre := of(rows, "pairs, prefetched, damming")
 	n("incast: into prefetched receive buffers pairs go at %s Gb/s with packet damming, since without an RNR NAK nothing is dammed (%s requests); so it is with pinned ones.", num(pre, "goodput_gbps"), num(pre, "dammed"))
@@ -163,16 +164,16 @@ func (x *odpRun) ackTimeout() time.Duration {
 }
 
 // timesFault is how many page faults of a row a time is.
-func timesFault(d time.Duration, r *Row) string {
+func timesFault(d time.Duration, r *table.Row) string {
 	fault, ok := r.Float("fault_us")
 	if !ok || fault == 0 {
 		return "-"
 	}
-	return short(significant(microseconds(d) / fault))
+	return table.Short(table.Rounded(microseconds(d) / fault))
 }
 
 // thirdHelps says what a third request does.
-func thirdHelps(r *Row) string {
+func thirdHelps(r *table.Row) string {
 	if r.Get("error") != nil {
 		return ""
 	}

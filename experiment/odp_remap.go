@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/sim/testbed"
 	"github.com/rdmasim/rdmasim/verbs"
 	"github.com/rdmasim/rdmasim/workload"
@@ -28,13 +29,13 @@ func remapSeries() []remapping {
 }
 
 func (x *odpRun) remap() error {
-	var rows []Row
+	var rows []table.Row
 	for _, r := range remapSeries() {
 		if err := x.next("remap: " + r.name); err != nil {
 			return err
 		}
-		var row Row
-		var sends []Row
+		var row table.Row
+		var sends []table.Row
 		row.Set("row", "remap").Set("scenario", "remap").Set("series", r.name)
 		err := x.on("remap, "+r.name, make([]testbed.HostConfig, 2), nil, func(t verbs.Thread, b *bed) error {
 			s, err := x.newSending(t, b, x.message, workload.EndpointOptions{})
@@ -62,7 +63,7 @@ func (x *odpRun) remap() error {
 var sendsOfRemap = []string{"first", "again", "after mmap", "again then"}
 
 // move sends twice, puts fresh memory under the same address, sends twice again, and looks at what has arrived.
-func (x *odpRun) move(t verbs.Thread, b *bed, s *sending, r remapping, row *Row) (sends []Row, err error) {
+func (x *odpRun) move(t verbs.Thread, b *bed, s *sending, r remapping, row *table.Row) (sends []table.Row, err error) {
 	src := r.source()
 	old, fresh := bytes.Repeat([]byte{1}, int(s.message)), bytes.Repeat([]byte{2}, int(s.message))
 	err = s.from.Do(t, "sender", func(t verbs.Thread) error {
@@ -85,7 +86,7 @@ func (x *odpRun) move(t verbs.Thread, b *bed, s *sending, r remapping, row *Row)
 			if err != nil {
 				return err
 			}
-			var one Row
+			var one table.Row
 			one.Set("row", "remap-send").Set("scenario", "remap").Set("series", r.name).Set("send", name)
 			one.Set("goodput_gbps", gbps(sent.bytes, sent.at)).Set("page_faults", sent.counters["num_page_fault_pages"]).Set("send_us", microseconds(sent.at))
 			for _, name := range pagingCounters() {
@@ -128,7 +129,7 @@ func (s *sending) timed(t verbs.Thread, b *bed, src source) (sample, error) {
 }
 
 // swapMemory puts fresh memory under the buffer's address, and fills it.
-func (s *sending) swapMemory(t verbs.Thread, src source, r remapping, fresh []byte, row *Row) error {
+func (s *sending) swapMemory(t verbs.Thread, src source, r remapping, fresh []byte, row *table.Row) error {
 	start := t.Now()
 	if c, ok := src.(*pinCache); ok && r.told {
 		if err := c.drop(t, s, 0); err != nil {

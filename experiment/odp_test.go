@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/rdmasim/rdmasim/experiment/table"
 )
 
 // odpRows runs the experiment with settings.
@@ -27,7 +29,7 @@ func odpRows(t *testing.T, set ...string) *Result {
 	return res
 }
 
-func (r *Result) series(scenario, series string) (all []*Row) {
+func (r *Result) series(scenario, series string) (all []*table.Row) {
 	for i := range r.Rows {
 		if r.Rows[i].Get("row") == scenario && r.Rows[i].Get("series") == series {
 			all = append(all, &r.Rows[i])
@@ -42,7 +44,7 @@ func (r *Result) noted(text string) bool {
 }
 
 // value is a number of a row that has it.
-func value(t *testing.T, r *Row, key string) float64 {
+func value(t *testing.T, r *table.Row, key string) float64 {
 	t.Helper()
 	v, ok := r.Float(key)
 	if !ok {
@@ -82,11 +84,11 @@ func TestWarmup(t *testing.T) {
 		t.Errorf("unprivileged, pinning ends with %v", low.Get("error"))
 	}
 	if cold.Get("error") != nil || cold.Get("num_page_faults") != uint64(16) || cold.Get("page_faults") != uint64(256) || value(t, cold, "efficiency_percent") != 50 {
-		t.Errorf("unprivileged, cold: %v", cold.vals)
+		t.Errorf("unprivileged, cold: %v", cold)
 	}
 	pinned, pre := res.series("warmup", "pinned")[0], res.series("warmup", "prefetched")[0]
 	if pre.Get("num_page_faults") != uint64(0) || pre.Get("page_prefetch") != uint64(256) || pre.Get("num_prefetches_handled") != uint64(1) {
-		t.Errorf("prefetched: %v", pre.vals)
+		t.Errorf("prefetched: %v", pre)
 	}
 	c, p, a := value(t, cold, "first_pass_gbps"), value(t, pinned, "first_pass_gbps"), value(t, pre, "first_pass_gbps")
 	if c > p/5 || a < p/2 {
@@ -124,7 +126,7 @@ func TestRemap(t *testing.T) {
 		}
 	}
 	if r := res.series("remap", "on demand")[0]; r.Get("num_invalidations") != uint64(1) || r.Get("page_invalidations") != uint64(2) {
-		t.Errorf("on demand: %v", r.vals)
+		t.Errorf("on demand: %v", r)
 	}
 }
 
@@ -136,17 +138,17 @@ func TestThrash(t *testing.T) {
 		switch {
 		case ratio >= 3:
 			if r.Get("error") != "does not fit" {
-				t.Errorf("%v times memory: %v", ratio, r.vals)
+				t.Errorf("%v times memory: %v", ratio, r)
 			}
 		case r.Get("thrashing") != (ratio > 1) || r.Get("error") != nil:
-			t.Errorf("%v times memory: %v", ratio, r.vals)
+			t.Errorf("%v times memory: %v", ratio, r)
 		case ratio > 1 && r.Get("num_invalidation_pages") != r.Get("page_invalidations"):
-			t.Errorf("%v times memory: %v", ratio, r.vals)
+			t.Errorf("%v times memory: %v", ratio, r)
 		}
 	}
 	for _, r := range res.series("thrash", "pinned") {
 		if ratio := value(t, r, "ratio"); ratio > 1 && ratio < 3 && r.Get("error") != "ENOMEM" || ratio <= 1 && r.Get("error") != nil {
-			t.Errorf("pinned, %v times memory: %v", ratio, r.vals)
+			t.Errorf("pinned, %v times memory: %v", ratio, r)
 		}
 	}
 	if !res.noted("THRASHING with on demand from a working set of 1.25") || !res.noted("does not fit") {
@@ -162,11 +164,11 @@ func TestIncast(t *testing.T) {
 		t.Fatalf("%v", cold)
 	}
 	if value(t, cold[0], "rnr_naks") <= value(t, cold[2], "rnr_naks") || cold[1].Get("odp_remote_triggered_page_fault") != uint64(6) {
-		t.Errorf("cold: %v, %v", cold[0].vals, cold[1].vals)
+		t.Errorf("cold: %v, %v", cold[0], cold[1])
 	}
 	for _, r := range append(res.series("incast", "prefetched"), res.series("incast", "pinned")...) {
 		if value(t, r, "rnr_naks") != 0 || value(t, r, "page_faults") != 0 || r.Get("error") != nil {
-			t.Errorf("%v", r.vals)
+			t.Errorf("%v", r)
 		}
 	}
 	if res.noted("not modelled") {
@@ -208,10 +210,10 @@ func TestIncastBeyondTheSwitch(t *testing.T) {
 	for i := range res.Rows {
 		r := &res.Rows[i]
 		if again, told := r.Float("sent_again_percent"); told && (again < 0 || r.Get("error") != nil) {
-			t.Errorf("%v", r.vals)
+			t.Errorf("%v", r)
 		}
 		if r.Get("series") == "pinned" && value(t, r, "rnr_naks") != 0 {
-			t.Errorf("pinned: %v", r.vals)
+			t.Errorf("pinned: %v", r)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"syscall"
 
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/testbed"
 	"github.com/rdmasim/rdmasim/verbs"
@@ -26,7 +27,7 @@ func thrashSeries() []warming {
 
 func (x *odpRun) thrash() error {
 	memory, swap := uint64(x.Int("memory_mib"))<<20, uint64(x.Int("swap_mib"))<<20
-	var rows []Row
+	var rows []table.Row
 	for _, w := range thrashSeries() {
 		for _, ratio := range ratios {
 			if err := x.next(fmt.Sprintf("thrash: %s, %d %%", w.name, ratio)); err != nil {
@@ -36,7 +37,7 @@ func (x *odpRun) thrash() error {
 			if err != nil {
 				return err
 			}
-			err = x.confirmed(&row, fmt.Sprintf("thrash, %s, %d %%", w.name, ratio), true, func(y *odpRun) (Row, error) { return y.press(w, ratio, memory, swap) })
+			err = x.confirmed(&row, fmt.Sprintf("thrash, %s, %d %%", w.name, ratio), true, func(y *odpRun) (table.Row, error) { return y.press(w, ratio, memory, swap) })
 			if err != nil {
 				return err
 			}
@@ -63,7 +64,7 @@ func (x *odpRun) checkThrash() error {
 }
 
 // press is a working set of ratio percent of memory.
-func (x *odpRun) press(w warming, ratio int, memory, swap uint64) (row Row, err error) {
+func (x *odpRun) press(w warming, ratio int, memory, swap uint64) (row table.Row, err error) {
 	row.Set("row", "thrash").Set("scenario", "thrash").Set("series", w.name).Set("ratio", float64(ratio)/100)
 	size := workingSet(memory, ratio)
 	needs, what := size, ""
@@ -96,7 +97,7 @@ func (s *sending) choose(seed uint64) {
 }
 
 // squeeze fills the working set, sends each part of it once, and then measures random ones.
-func (x *odpRun) squeeze(t verbs.Thread, b *bed, s *sending, w warming, row *Row) error {
+func (x *odpRun) squeeze(t verbs.Thread, b *bed, s *sending, w warming, row *table.Row) error {
 	src := w.source(x)
 	err := src.early(t, s)
 	if err == nil {

@@ -5,6 +5,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/sim/testbed"
 	"github.com/rdmasim/rdmasim/verbs"
 	"github.com/rdmasim/rdmasim/workload"
@@ -54,7 +55,7 @@ func (x *odpRun) checkWarmup() error {
 }
 
 func (x *odpRun) warmup() error {
-	var rows []Row
+	var rows []table.Row
 	for _, w := range warmupSeries() {
 		if err := x.next("warmup: " + w.name); err != nil {
 			return err
@@ -63,7 +64,7 @@ func (x *odpRun) warmup() error {
 		if err != nil {
 			return err
 		}
-		err = x.confirmed(&row, "warmup, "+w.name, true, func(y *odpRun) (Row, error) {
+		err = x.confirmed(&row, "warmup, "+w.name, true, func(y *odpRun) (table.Row, error) {
 			second, _, err := y.warm(w)
 			return second, err
 		})
@@ -83,7 +84,7 @@ func (x *odpRun) warmup() error {
 }
 
 // warm is one series.
-func (x *odpRun) warm(w warming) (row Row, times []Row, err error) {
+func (x *odpRun) warm(w warming) (row table.Row, times []table.Row, err error) {
 	row.Set("row", "warmup").Set("scenario", "warmup").Set("series", w.name)
 	size := uint64(x.Int("buffer_mib")) << 20
 	err = x.on("warmup, "+w.name, make([]testbed.HostConfig, 2), nil, func(t verbs.Thread, b *bed) error {
@@ -106,7 +107,7 @@ func (x *odpRun) warm(w warming) (row Row, times []Row, err error) {
 }
 
 // pass sends the buffer as often as is asked for.
-func (x *odpRun) pass(t verbs.Thread, b *bed, s *sending, w warming, row *Row) ([]Row, error) {
+func (x *odpRun) pass(t verbs.Thread, b *bed, s *sending, w warming, row *table.Row) ([]table.Row, error) {
 	src := w.source(x)
 	begin := t.Now()
 	if err := src.early(t, s); err != nil {
@@ -163,7 +164,7 @@ const mostSamples = 512
 const perDecade = 8
 
 // timeline are rows of what came between points of time that lie closer at the beginning.
-func timeline(series string, samples []sample) (rows []Row) {
+func timeline(series string, samples []sample) (rows []table.Row) {
 	before, at := samples[0], 0
 	last := samples[len(samples)-1]
 	for k := 0; before.at < last.at; k++ {
@@ -182,7 +183,7 @@ func timeline(series string, samples []sample) (rows []Row) {
 }
 
 // between is a row of what came between two samples.
-func between(series string, from, to sample) (row Row) {
+func between(series string, from, to sample) (row table.Row) {
 	in, more := to.at-from.at, func(name string) uint64 { return to.counters[name] - from.counters[name] }
 	row.Set("row", "warmup-time").Set("scenario", "warmup").Set("series", series).Set("time_us", microseconds(to.at))
 	row.Set("goodput_gbps", gbps(to.bytes-from.bytes, in)).Set("page_faults", more("num_page_fault_pages"))

@@ -1,13 +1,10 @@
 package experiment
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"gonum.org/v1/plot/plotter"
 )
 
 // drawn runs an experiment or a scenario and returns the names and SVG texts of its pictures.
@@ -36,7 +33,7 @@ func drawn(t *testing.T, x *Experiment, req Request) map[string]string {
 	return pictures
 }
 
-// A picture of one point, and one of rows without a rate, are drawn.
+// A picture of one point is drawn.
 func TestPlotOfOnePoint(t *testing.T) {
 	x, err := Find("uar-sharing")
 	if err != nil {
@@ -44,13 +41,6 @@ func TestPlotOfOnePoint(t *testing.T) {
 	}
 	if p := drawn(t, x, Request{Set: []string{"threads=1", "ablate=false", "duration_us=10"}}); len(p) != 2 {
 		t.Errorf("%d pictures", len(p))
-	}
-	for _, y := range []float64{0, 1} {
-		var r Row
-		p := Plot{File: "f", X: "x", Y: "y", Series: "s", LogX: true}
-		if _, _, err := p.Draw([]Row{*r.Set("x", 0).Set("y", y).Set("s", "a")}, ""); err != nil {
-			t.Error(err)
-		}
 	}
 }
 
@@ -64,28 +54,6 @@ func TestSweepOfAnExperimentIsDrawn(t *testing.T) {
 	for _, want := range []string{">shared by 2, lock=none, threads=2<", ">shared by all, lock=QP lock, threads=4<", ">own<"} {
 		if !strings.Contains(p, want) {
 			t.Errorf("no %s", want)
-		}
-	}
-}
-
-// No two lines that the legend names look the same, and those that it does not name look like none of them.
-func TestLinesLookDifferent(t *testing.T) {
-	for _, lines := range []bool{true, false} {
-		looks := map[string]int{}
-		for i := range 2 * mostNames {
-			line, points, err := plotter.NewLinePoints(plotter.XYs{{X: 1, Y: 1}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			style(i, lines, line, points)
-			look := fmt.Sprintf("%v %T", points.Color, points.Shape)
-			if lines {
-				look += fmt.Sprintf(" %v %v", line.Color, line.Dashes)
-			}
-			if other, ok := looks[look]; ok && (i < mostNames || other < mostNames) {
-				t.Errorf("lines %d and %d look like %s", other, i, look)
-			}
-			looks[look] = i
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/roce/fault"
 	"github.com/rdmasim/rdmasim/sim"
@@ -44,7 +45,7 @@ type outcome struct {
 	use      useWatch    // of the units
 	paging   []*useWatch // of loads whose pages come on demand, during their measured time
 	device   *hca.Params // of the hosts
-	row      *Row        // of completions, which are no loads
+	row      *table.Row  // of completions, which are no loads
 }
 
 // outOfBand is the latency of the messages by which testers coordinate, outside of RDMA; none is part of a result.
@@ -193,8 +194,8 @@ func (s *Scenario) unbuildable(i int, err error) error {
 const settle = 20 * time.Microsecond
 
 // trafficRow is the result of one load as a row.
-func trafficRow(l *workload.Load, r *workload.Result) Row {
-	var row Row
+func trafficRow(l *workload.Load, r *workload.Result) table.Row {
+	var row table.Row
 	rate := r.Rate()
 	row.Set("row", "traffic").Set("name", l.Name).Set("threads", l.Threads)
 	if r.MREntries > 0 {
@@ -329,7 +330,7 @@ func fewSamples(l *workload.Load, r *workload.Result) string {
 	return fmt.Sprintf("its percentiles are of %s, and the 99 %% point needs 100; give it %s.", samples, more)
 }
 
-func percentiles(row *Row, ns []float64) {
+func percentiles(row *table.Row, ns []float64) {
 	sort.Float64s(ns)
 	row.Set("samples", len(ns))
 	if len(ns) == 0 {
@@ -463,7 +464,7 @@ func (out *outcome) noteUnsteady(env *Env, run string) {
 
 // emit adds the rows of an outcome: loads, threads, and counters that changed.
 func (out *outcome) emit(env *Env, s *Scenario, prof *profile.Profile) error {
-	rows := make([]*Row, len(out.results))
+	rows := make([]*table.Row, len(out.results))
 	for i, r := range out.results {
 		row := trafficRow(out.loads[i], r)
 		out.setLimit(&row)
@@ -501,15 +502,15 @@ func (out *outcome) emit(env *Env, s *Scenario, prof *profile.Profile) error {
 	}
 	for i := 0; env.counters && i < len(out.counters); i++ {
 		if c := &out.counters[i]; c.Value != 0 {
-			var row Row
+			var row table.Row
 			env.Emit(*row.Set("row", "counter").Set("counter", c.full()).Set("value", c.grown()))
 		}
 	}
 	return nil
 }
 
-func threadRow(l *workload.Load, r *workload.ThreadResult) Row {
-	var row Row
+func threadRow(l *workload.Load, r *workload.ThreadResult) table.Row {
+	var row table.Row
 	row.Set("row", "thread").Set("name", l.Name).Set("thread", r.Thread)
 	if l.Latency {
 		var ns []float64

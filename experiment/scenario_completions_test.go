@@ -40,7 +40,7 @@ completions: {model: softirq, vectors: 2, affinity: [6, 7], peers: 32, pool: tru
 	}
 	for i := range res.Rows {
 		if rate := value(t, &res.Rows[i], "rate_kps"); rate < 18.5 || rate > 21.5 {
-			t.Errorf("%v", res.Rows[i].vals)
+			t.Errorf("%v", res.Rows[i])
 		}
 		busy := strings.Fields(res.Rows[i].Get("cpu_percent").(string))
 		if len(busy) != 8 || busy[0] != "0.0" || busy[6] == "0.0" || busy[7] == "0.0" {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/roce/fault"
 	"github.com/rdmasim/rdmasim/sim/profile"
@@ -153,7 +154,7 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 	}
 	defer func() { rec.notes(res); err = rec.end(err) }()
 	res = &Result{Name: s.Name, Version: req.Version, Profile: base.Profile, ProfileHash: prof.Hash(), Seed: req.Seed,
-		Hypotheses: []string{}, Rows: []Row{}, Notes: []string{}, Columns: x.Columns}
+		Hypotheses: []string{}, Rows: []table.Row{}, Notes: []string{}, Columns: x.Columns}
 	if len(points) > 1 {
 		res.Columns = append(sweepKeys(points[0]), res.Columns...)
 		res.Plots = sweepPlots(s.Name, points)

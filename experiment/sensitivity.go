@@ -10,6 +10,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/rdmasim/rdmasim/experiment/chart"
+	"github.com/rdmasim/rdmasim/experiment/table"
 )
 
 // Sensitivity says which assumed and fitted values a result depends on, and whether what it shows holds when each of
@@ -65,8 +68,8 @@ type trial struct {
 }
 
 type trialResult struct {
-	rows  []Row
-	plots []Plot
+	rows  []table.Row
+	plots []chart.Plot
 	cols  []string
 	print string // the rows as JSON, to compare
 	err   error
@@ -274,7 +277,7 @@ func (t *trial) judge(ctx context.Context, base *trialResult, shown []*shape, fo
 				changes, effect := sh.compare(now)
 				tried.Changes, tried.Effect = append(tried.Changes, changes...), max(tried.Effect, effect)
 			}
-			tried.Effect = significant(tried.Effect)
+			tried.Effect = table.Rounded(tried.Effect)
 			v.Holds = v.Holds && len(tried.Changes) == 0
 			v.Tries = append(v.Tries, tried)
 		}

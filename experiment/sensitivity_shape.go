@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/rdmasim/rdmasim/experiment/table"
 )
 
 // shape is what a result shows of one picture, or of one kind of rows that no picture has: lines of numbers, and words.
@@ -33,17 +35,17 @@ func shapesOf(r *trialResult) (all []*shape) {
 	drawn := map[any]bool{}
 	for i := range r.plots {
 		p := &r.plots[i]
-		ch := p.collect(r.rows)
-		s := &shape{id: p.Title, x: p.X, y: p.Y, least: p.Least, curve: len(p.Words) == 0, names: ch.names, label: map[float64]string{}, at: map[string]map[float64]float64{}}
+		ch := p.Collect(r.rows)
+		s := &shape{id: p.Title, x: p.X, y: p.Y, least: p.Least, curve: len(p.Words) == 0, names: ch.Names, label: map[float64]string{}, at: map[string]map[float64]float64{}}
 		for j := range r.rows {
-			if p.matches(&r.rows[j]) {
+			if p.Matches(&r.rows[j]) {
 				drawn[r.rows[j].Get("row")] = true
 			}
 		}
-		for _, t := range ch.ticks {
+		for _, t := range ch.Ticks {
 			s.xs, s.label[t.Value] = append(s.xs, t.Value), t.Label
 		}
-		for name, points := range ch.lines {
+		for name, points := range ch.Points {
 			s.at[name] = map[float64]float64{}
 			for _, q := range points {
 				s.at[name][q.X] = q.Y
@@ -53,8 +55,8 @@ func shapesOf(r *trialResult) (all []*shape) {
 			all = append(all, s)
 		}
 	}
-	for _, rows := range kinds(r.rows) {
-		if kind := kindOf(rows); !drawn[kind] && kind != "thread" && kind != "counter" {
+	for _, rows := range table.Kinds(r.rows) {
+		if kind := table.KindOf(rows); !drawn[kind] && kind != "thread" && kind != "counter" {
 			all = append(all, shapeOfRows(kind, rows, r.cols))
 		}
 	}
@@ -65,8 +67,8 @@ func shapesOf(r *trialResult) (all []*shape) {
 const mostRows = 40
 
 // shapeOfRows compares rows with each other by the first of their numbers that is a rate or a time.
-func shapeOfRows(kind any, rows []Row, columns []string) *shape {
-	s := &shape{id: strings.TrimSpace(text(kind) + " rows"), label: map[float64]string{0: ""}, xs: []float64{0}, at: map[string]map[float64]float64{}, words: map[string]string{}}
+func shapeOfRows(kind any, rows []table.Row, columns []string) *shape {
+	s := &shape{id: strings.TrimSpace(table.Text(kind) + " rows"), label: map[float64]string{0: ""}, xs: []float64{0}, at: map[string]map[float64]float64{}, words: map[string]string{}}
 	for i := range rows {
 		row := &rows[i]
 		var name []string

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/fixtures"
 )
 
@@ -31,12 +32,12 @@ func SensitivityOf(res *Result, req Request) *SensitivityReport {
 }
 
 // WriteJSON writes the report as programs read it, which is also how it is stored.
-func (r *SensitivityReport) WriteJSON(w io.Writer) error { return writeJSON(w, r) }
+func (r *SensitivityReport) WriteJSON(w io.Writer) error { return table.WriteJSON(w, r) }
 
 // Write prints it in the format table or json.
 func (r *SensitivityReport) Write(w io.Writer, format string) error {
 	if format != "table" {
-		return writeJSON(w, r)
+		return table.WriteJSON(w, r)
 	}
 	if err := r.Sensitivity.Write(w); err != nil {
 		return err

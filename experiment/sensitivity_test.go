@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rdmasim/rdmasim/experiment/chart"
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/internal/cli/outfile"
 	"github.com/rdmasim/rdmasim/sim"
@@ -70,10 +72,10 @@ func TestSensitivityFindsAllThatMatters(t *testing.T) {
 
 // rowsOf makes rows of a picture: a line for each name, with its values at 1, 2, 4, ...
 func rowsOf(lines map[string][]float64) *trialResult {
-	r := &trialResult{plots: []Plot{{File: "p", Title: "P", X: "x", Y: "rate_mps", Series: "series"}}}
+	r := &trialResult{plots: []chart.Plot{{File: "p", Title: "P", X: "x", Y: "rate_mps", Series: "series"}}}
 	for _, name := range keysOf(lines) {
 		for i, v := range lines[name] {
-			var row Row
+			var row table.Row
 			row.Set("series", name).Set("x", 1<<i).Set("rate_mps", v)
 			r.rows = append(r.rows, row)
 		}
@@ -123,9 +125,9 @@ func TestConclusionsHoldOrNot(t *testing.T) {
 
 func TestVerdictsAreConclusions(t *testing.T) {
 	rows := func(verdict string) *trialResult {
-		var row Row
+		var row table.Row
 		row.Set("row", "plan").Set("prediction", "more cores help").Set("verdict", verdict).Set("other", "x"+verdict)
-		return &trialResult{rows: []Row{row}, cols: []string{"prediction", "verdict"}}
+		return &trialResult{rows: []table.Row{row}, cols: []string{"prediction", "verdict"}}
 	}
 	changes, _ := shapesOf(rows("confirmed"))[0].compare(shapesOf(rows("refuted")))
 	if len(changes) != 1 || changes[0] != "more cores help: verdict: refuted, not confirmed" {

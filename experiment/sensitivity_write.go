@@ -7,6 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
 )
 
@@ -59,7 +60,7 @@ func (s *Sensitivity) Write(w io.Writer) error {
 				holds = "NO"
 				changes = append(changes, fmt.Sprintf("%s=%s: %s", v.Key, t.Value, strings.Join(few(t.Changes), "; ")))
 			}
-			cells = append(cells, t.Value, short(t.Effect)+" %", holds)
+			cells = append(cells, t.Value, table.Short(t.Effect)+" %", holds)
 			for k := range cells {
 				cells[k] = plain.Line(cells[k])
 			}
@@ -74,7 +75,7 @@ func (s *Sensitivity) Write(w io.Writer) error {
 	}
 	fmt.Fprintln(w)
 	for _, n := range slices.Concat(changes, s.remarks()) {
-		if _, err := fmt.Fprintln(w, wrap(n, 100)); err != nil {
+		if _, err := fmt.Fprintln(w, table.Wrap(n, 100)); err != nil {
 			return err
 		}
 	}

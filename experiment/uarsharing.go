@@ -6,6 +6,8 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/rdmasim/rdmasim/experiment/chart"
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/sim/hca"
 	"github.com/rdmasim/rdmasim/sim/link"
@@ -69,7 +71,7 @@ func uarSharing() *Experiment {
 		},
 		Columns: []string{"graph", "series", "sharing", "rate_mps", "loss_percent", "loss_page_percent", "loss_lock_percent", "loss_lines_percent", "loss_rest_percent", limitedBy, confirmed,
 			"cpu_busy_percent", "spread_percent", "lock_wait_ns_per_msg", "line_misses_per_msg", "uars_allocated", "uars_wasted_percent"},
-		Plots: []Plot{
+		Plots: []chart.Plot{
 			{File: "uar-sharing-1", Title: "Inline RDMA writes, by how their WQEs reach the device", X: "sharing", Y: "rate_mps", XLabel: "threads sharing a context", YLabel: "million messages/s", Series: "series", Only: map[string]any{"graph": 1}, LogX: true},
 			{File: "uar-sharing-2", Title: "Inline RDMA writes by BlueFlame, with thread domains and without", X: "sharing", Y: "rate_mps", XLabel: "threads sharing a context", YLabel: "million messages/s", Series: "series", Only: map[string]any{"graph": 2}, LogX: true},
 		},
@@ -189,8 +191,8 @@ func (e *Env) profileWith(changes ...map[string]string) (*profile.Profile, error
 	return p, nil
 }
 
-func (s *series) point(env *Env, threads, way int, base float64) (Row, error) {
-	var row Row
+func (s *series) point(env *Env, threads, way int, base float64) (table.Row, error) {
+	var row table.Row
 	sc := s.scenario(env, threads, way)
 	prof, err := env.profileWith(s.set)
 	if err != nil {
@@ -227,7 +229,7 @@ func (s *series) point(env *Env, threads, way int, base float64) (Row, error) {
 }
 
 // shares reruns the point with one mechanism away at a time.
-func (s *series) shares(env *Env, row *Row, sc *Scenario, name string, base, rate, loss float64) error {
+func (s *series) shares(env *Env, row *table.Row, sc *Scenario, name string, base, rate, loss float64) error {
 	rest := loss
 	for _, a := range ablations {
 		p, err := env.profileWith(s.set, a.set)
@@ -257,7 +259,7 @@ func (s *series) shares(env *Env, row *Row, sc *Scenario, name string, base, rat
 }
 
 // costs adds what the posting threads and the pages measured.
-func (o *outcome) costs(row *Row, r *workload.Result) {
+func (o *outcome) costs(row *table.Row, r *workload.Result) {
 	var msgs float64
 	for i := range r.Threads {
 		msgs += float64(r.Threads[i].Completed)
@@ -283,7 +285,7 @@ func (o *outcome) costs(row *Row, r *workload.Result) {
 
 // resources adds the UAR pages and bfregs that the posting process has allocated, and
 // those of them that no QP rings.
-func (o *outcome) resources(row *Row, r *workload.Result, sc *Scenario) {
+func (o *outcome) resources(row *table.Row, r *workload.Result, sc *Scenario) {
 	pages := map[uint32][]string{}
 	regs := map[[2]uint32][]string{}
 	for i := range r.Threads {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/fixtures"
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/sim/profile"
@@ -264,7 +265,7 @@ func (v *Validation) judge(ctx context.Context, seed uint64, rep *ValidationRepo
 		if err != nil {
 			return v.doc.Errorf("figures."+strconv.Itoa(i)+".value", "%v", err)
 		}
-		got = significant(got)
+		got = table.Rounded(got)
 		rep.Checks = append(rep.Checks, Check{ID: f.ID, Name: f.Name, Profile: v.profileOf(i), Expected: f.Expected, Got: got, Unit: f.Unit,
 			Tolerance: f.Tolerance, Pass: within(got, f.Expected, f.Tolerance), Kind: f.Kind, Fitted: f.Fitted, Number: v.Check, Source: v.Source, KnownMiss: f.KnownMiss, KnownValue: f.KnownValue, Note: f.Note})
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
 )
 
@@ -16,16 +17,16 @@ import (
 func (r *ValidationReport) Write(w io.Writer, format string) error {
 	switch format {
 	case "json":
-		return writeJSON(w, r)
+		return table.WriteJSON(w, r)
 	case "csv":
 		c := csv.NewWriter(w)
 		err := c.Write([]string{"id", "name", "profile", "expected", "got", "unit", "tolerance", "pass", "kind", "source", "known_miss", "known_value"})
 		for _, k := range r.Checks {
 			known := ""
 			if k.KnownMiss != "" {
-				known = text(k.KnownValue)
+				known = table.Text(k.KnownValue)
 			}
-			cells := []string{k.ID, k.Name, k.Profile, text(k.Expected), text(k.Got), k.Unit, k.Tolerance, strconv.FormatBool(k.Pass), k.Kind, k.Source, k.KnownMiss, known}
+			cells := []string{k.ID, k.Name, k.Profile, table.Text(k.Expected), table.Text(k.Got), k.Unit, k.Tolerance, strconv.FormatBool(k.Pass), k.Kind, k.Source, k.KnownMiss, known}
 			for i := range cells {
 				cells[i] = plain.Cell(cells[i])
 			}
@@ -42,7 +43,7 @@ func (r *ValidationReport) writeTable(w io.Writer) error {
 	fmt.Fprintln(tw, "check\tfigure\tprofile\tpublished\tours\tunit\ttolerance\tverdict\tkind")
 	for i := range r.Checks {
 		c := &r.Checks[i]
-		cells := []string{c.ID, c.Name, c.Profile, short(c.Expected), short(c.Got), c.Unit, c.Tolerance, c.Verdict(), c.Kind}
+		cells := []string{c.ID, c.Name, c.Profile, table.Short(c.Expected), table.Short(c.Got), c.Unit, c.Tolerance, c.Verdict(), c.Kind}
 		for i := range cells {
 			cells[i] = plain.Line(cells[i])
 		}
@@ -56,13 +57,13 @@ func (r *ValidationReport) writeTable(w io.Writer) error {
 	}
 	fmt.Fprintln(w)
 	for _, n := range r.remarks() {
-		fmt.Fprintln(w, wrap(n, 100))
+		fmt.Fprintln(w, table.Wrap(n, 100))
 	}
 	for _, n := range r.Notes {
-		fmt.Fprintln(w, wrap(n, 100))
+		fmt.Fprintln(w, table.Wrap(n, 100))
 	}
 	for _, n := range r.NotModelled {
-		fmt.Fprintln(w, wrap(fmt.Sprintf("%d: not modelled yet: %s", n.Number, n.Reason), 100))
+		fmt.Fprintln(w, table.Wrap(fmt.Sprintf("%d: not modelled yet: %s", n.Number, n.Reason), 100))
 	}
 	r.writeSummary(w)
 	for _, p := range keysOf(r.Profiles) {
@@ -92,7 +93,7 @@ func (r *ValidationReport) writeSummary(w io.Writer) {
 	fmt.Fprintf(w, "%s: %d within tolerance, %s, %s%s. rdmasim %s, seed %d\n", plain.Count(len(r.Checks), "figure"),
 		verdicts["ok"]+verdicts["ok, STALE"], plain.Count(verdicts["miss (known)"], "known miss"), plain.Count(verdicts["MISS"], "unexpected miss"), state, r.Version, r.Seed)
 	if s := r.Summary; r.Complete && s.Numbered > 0 {
-		fmt.Fprintf(w, "%s run: %d within tolerance in all their figures (%s %%)", plain.Count(s.Numbered, "numbered check"), s.Within, short(s.Percent))
+		fmt.Fprintf(w, "%s run: %d within tolerance in all their figures (%s %%)", plain.Count(s.Numbered, "numbered check"), s.Within, table.Short(s.Percent))
 		if r.whole {
 			fmt.Fprintf(w, "; %s fitted, %s marked fitted", plain.Count(s.FittedParameters, "parameter"), plain.Count(s.FittedChecks, "check"))
 		}
@@ -103,7 +104,7 @@ func (r *ValidationReport) writeSummary(w io.Writer) {
 // Said is what a table says in sentences, which CSV has no place for: notes on figures, and on the run.
 func (r *ValidationReport) Said() (said []string) {
 	for _, n := range append(r.remarks(), r.Notes...) {
-		said = append(said, wrap("note: "+n, 100))
+		said = append(said, table.Wrap("note: "+n, 100))
 	}
 	return said
 }
@@ -124,7 +125,7 @@ func (r *ValidationReport) remarks() []string {
 		case c.KnownMiss != "" && c.Pass:
 			add(c.ID, "STALE: it is within its tolerance now, so remove its known_miss: "+c.KnownMiss)
 		case c.drifted():
-			add(c.ID, fmt.Sprintf("DRIFTED: it is %s now, more than 5 %% from known_value %s; find out why, then state the new value: %s", short(c.Got), short(c.KnownValue), c.KnownMiss))
+			add(c.ID, fmt.Sprintf("DRIFTED: it is %s now, more than 5 %% from known_value %s; find out why, then state the new value: %s", table.Short(c.Got), table.Short(c.KnownValue), c.KnownMiss))
 		case c.KnownMiss != "":
 			add(c.ID, "known miss: "+c.KnownMiss)
 		}

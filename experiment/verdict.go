@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
@@ -126,7 +127,7 @@ func (r *ValidationReport) summarize() ValidationSummary {
 	}
 	s.Numbered, s.Within = len(within), count(within)
 	if s.Numbered > 0 {
-		s.Percent = significant(100 * float64(s.Within) / float64(s.Numbered))
+		s.Percent = table.Rounded(100 * float64(s.Within) / float64(s.Numbered))
 	}
 	if r.whole {
 		s.FittedParameters, s.FittedChecks = len(profile.FittedValues())+r.fitted, count(fitted)

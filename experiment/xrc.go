@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rdmasim/rdmasim/experiment/chart"
 	"github.com/rdmasim/rdmasim/sim/testbed"
 	"github.com/rdmasim/rdmasim/verbs"
 	"github.com/rdmasim/rdmasim/workload"
@@ -33,7 +34,7 @@ func xrcLifetimes() *Experiment {
 		Columns: []string{"scenario", "design", "case", "transport", "nodes", "how", "day", "joined", "sender_before", "sender_status", "received", "qps_alive", "domains_alive", "reopen", "qps_left", "domains_left",
 			"connects", "not_told", "refused", "refused_errno", "full_day", "full_how", "client_qps_alive", "client_domains_alive", "mib", "after_qps", "after_domains", "after_client_qps", "after_client_domains",
 			"qps", "kib", "lookups", "misses", "miss_percent", "expected_percent"},
-		Plots: []Plot{
+		Plots: []chart.Plot{
 			{File: "xrc-qps", Title: "QPs of a server whose clients come and go", X: "day", Y: "qps_alive", XLabel: "day", YLabel: "QPs on the server", Series: "series", Only: map[string]any{"row": "long-server-day"}, Least: true},
 			{File: "xrc-memory", Title: "Memory of these QPs", X: "day", Y: "mib", XLabel: "day", YLabel: "MiB", Series: "series", Only: map[string]any{"row": "long-server-day"}, Least: true},
 			{File: "xrc-footprint", Title: "QPs on each node of a full mesh", X: "nodes", Y: "log2_qps", XLabel: "nodes", YLabel: "log2(QPs)", Series: "series", Only: map[string]any{"row": "footprint"}, LogX: true, Least: true},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/sim/testbed"
 	"github.com/rdmasim/rdmasim/verbs"
 )
@@ -45,7 +46,7 @@ func (x *xrcRun) footprint() error {
 	most, processes := x.Int("nodes"), x.Int("processes")
 	initiator := math.NaN() // bytes of rings of an initiator
 	queue := math.NaN()     // of the SRQs of a node
-	var rows []Row
+	var rows []table.Row
 	for _, k := range meshKinds() {
 		var run []meshSize
 		for nodes := 2; nodes <= most; nodes *= 2 {
@@ -94,7 +95,7 @@ func slope(run []meshSize) (fixed, each float64, ok bool) {
 }
 
 // meshBytes adds the memory of a node's QPs, of which pinned bytes are rings.
-func (x *xrcRun) meshBytes(row *Row, pinned float64) {
+func (x *xrcRun) meshBytes(row *table.Row, pinned float64) {
 	qps, _ := row.Float("qps")
 	if math.IsNaN(pinned) {
 		return
@@ -104,7 +105,7 @@ func (x *xrcRun) meshBytes(row *Row, pinned float64) {
 }
 
 // meshRow is what can be said of a mesh without simulation.
-func (x *xrcRun) meshRow(k *meshKind, nodes int) (row Row) {
+func (x *xrcRun) meshRow(k *meshKind, nodes int) (row table.Row) {
 	qps := k.qps(nodes, x.Int("processes"), x.Int("dcis"))
 	row.Set("row", "footprint").Set("scenario", "footprint").Set("transport", k.name).Set("series", k.name).Set("nodes", nodes).Set("processes", x.Int("processes"))
 	row.Set("how", "run").Set("qps", qps).Set("log2_qps", math.Log2(float64(qps)))
@@ -131,7 +132,7 @@ func expectedMisses(qps, places int) float64 {
 }
 
 // simulateMesh runs a mesh, adds to the row what the node's device counts, and returns what the node has.
-func (x *xrcRun) simulateMesh(k *meshKind, nodes int, row *Row) (size meshSize, err error) {
+func (x *xrcRun) simulateMesh(k *meshKind, nodes int, row *table.Row) (size meshSize, err error) {
 	name := fmt.Sprintf("footprint, %s, %d nodes", k.name, nodes)
 	err = x.on(name, make([]testbed.HostConfig, 2), nil, func(t verbs.Thread, b *bed) error {
 		m := &mesh{x: x, b: b, kind: k, nodes: nodes, processes: x.Int("processes"), depth: x.Int("depth")}

@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/verbs"
 	"github.com/rdmasim/rdmasim/workload"
 )
@@ -43,14 +44,14 @@ func lifetimeCases() []lifetimeCase {
 }
 
 func (x *xrcRun) lifetime() error {
-	var rows []Row
+	var rows []table.Row
 	for _, c := range lifetimeCases() {
 		for i := range x.designs {
 			d := &x.designs[i]
 			if err := x.next(fmt.Sprintf("lifetime: %s, design %s", c.name, d.letter)); err != nil {
 				return err
 			}
-			var row Row
+			var row table.Row
 			row.Set("row", "lifetime").Set("scenario", "lifetime").Set("design", d.letter).Set("kernel", d.kernel).Set("case", c.name)
 			err := x.under(d, "lifetime, "+c.name, func(t verbs.Thread, b *bed) error {
 				l := &life{d: d, c: c, b: b, row: &row}
@@ -76,7 +77,7 @@ type life struct {
 	d   *xrcDesign
 	c   lifetimeCase
 	b   *bed
-	row *Row
+	row *table.Row
 
 	from  sender
 	users []*user // the creator first

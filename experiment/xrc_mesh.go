@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/verbs"
 	"github.com/rdmasim/rdmasim/workload"
@@ -259,7 +260,7 @@ func (m *mesh) linkUD(t verbs.Thread) error {
 const fillEach, countEach = 3, 6
 
 // measure sends messages that are drawn at random, one by one, and counts look-ups of QP contexts on the node's device.
-func (m *mesh) measure(t verbs.Thread, row *Row) error {
+func (m *mesh) measure(t verbs.Thread, row *table.Row) error {
 	rng := sim.NewRand(m.x.Seed, "xrc footprint")
 	fill, messages := int(m.qps)*fillEach, int(m.qps)*countEach
 	for i := range fill + messages {

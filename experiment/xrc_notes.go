@@ -4,19 +4,21 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+
+	"github.com/rdmasim/rdmasim/experiment/table"
 )
 
 // lifeOf finds the row of a case under a design.
-func lifeOf(rows []Row, name, letter string) *Row {
+func lifeOf(rows []table.Row, name, letter string) *table.Row {
 	for i := range rows {
 		if r := &rows[i]; r.Get("case") == name && r.Get("design") == letter {
 			return r
 		}
 	}
-	return &Row{}
+	return &table.Row{}
 }
 
-func (x *xrcRun) concludeLifetime(rows []Row) {
+func (x *xrcRun) concludeLifetime(rows []table.Row) {
 	n := x.Note
 	n("lifetime: processes of a node share an XRC domain, which a file names. The first one creates a target QP and is then killed. sender_before and sender_status are how a message from another host to the process that is named by its SRQ ends before and after that, and received whether it has the second one: the second process, or where there is none the creator. qps_alive and domains_alive are counted then, qps_left and domains_left when every process has ended. reopen is what a third process has from opening the file without O_CREAT, opening the QP by its number, and destroying it.")
 	for i := range x.designs {
@@ -27,7 +29,7 @@ func (x *xrcRun) concludeLifetime(rows []Row) {
 }
 
 // fateOfDesign says in sentences what the rows of a design show.
-func fateOfDesign(rows []Row, d *xrcDesign) string {
+func fateOfDesign(rows []table.Row, d *xrcDesign) string {
 	var s []string
 	add := func(format string, args ...any) { s = append(s, fmt.Sprintf(format, args...)) }
 	joins := lifeOf(rows, caseJoins, d.letter)
@@ -61,7 +63,7 @@ func fateOfDesign(rows []Row, d *xrcDesign) string {
 	return strings.Join(s, " ")
 }
 
-func (x *xrcRun) concludeLongServer(rows []Row) {
+func (x *xrcRun) concludeLongServer(rows []table.Row) {
 	n, total, commands := x.Note, 0, uint64(0)
 	both, one := x.Int("both_percent"), x.Int("one_side_percent")
 	for i := range rows {
@@ -93,7 +95,7 @@ func (e *Env) source(key string) string {
 }
 
 // yearOf says what a row of the year shows.
-func yearOf(r *Row) string {
+func yearOf(r *table.Row) string {
 	var s []string
 	add := func(format string, args ...any) { s = append(s, fmt.Sprintf(format, args...)) }
 	alive, _ := r.Float("qps_alive")
@@ -125,9 +127,9 @@ func yearOf(r *Row) string {
 	return strings.Join(s, " ")
 }
 
-func (x *xrcRun) concludeFootprint(rows []Row) {
+func (x *xrcRun) concludeFootprint(rows []table.Row) {
 	n, p := x.Note, x.Int("processes")
-	var most *Row // of the runs
+	var most *table.Row // of the runs
 	largest, apart := map[string]int{}, 0.0
 	var full []string
 	for i := range rows {
@@ -151,7 +153,7 @@ func (x *xrcRun) concludeFootprint(rows []Row) {
 	n("footprint: each of %d processes of every node sends to every process of the other nodes. RC needs (N-1) x P^2 queue pairs on a node, XRC (N-1) x P initiators and as many targets. With %d nodes these are %s and %s QPs, which take %s and %s KiB. XRC has fewer queue pairs from 3 processes on, and with one twice as many.", p, rc.Get("nodes"), num(rc, "qps"), num(xrc, "qps"), orNone(num(rc, "kib")), orNone(num(xrc, "kib")))
 	n("footprint: rows with how=run are simulated: a node with all of its queue pairs, which the driver and the device count, and on the other host the queue pairs of all other nodes. That is up to %s. Beyond, up to %d queue pairs (simulate_qps), they are computed: lines of their own in pictures.", listRuns(largest), x.Int("simulate_qps"))
 	n("footprint: kib are the rings, doorbell records and SRQs of the node's processes as the kernel has pinned them, and for each queue pair a context of %d bytes (hca.qpc_cache: %s) and %d bytes of the kernel (kernel_qp_bytes, assumed). Computed ones go on in a line from the two largest that ran. An SRQ has %d times the receives of a queue. DC is not modelled: it is computed with %d initiators of the ring of an XRC initiator for each process (dcis, assumed), and one target; the cost of reconnecting them is not in it.", contextBytes, x.source("hca.qpc_cache"), x.Int("kernel_qp_bytes"), srqFactor, x.Int("dcis"))
-	n("footprint: miss_percent are the queue pair contexts that the node's device has to fetch for each message (a message sent looks twice, for the request and for its ACK, one received once), where messages are sent or received in random order; expected_percent is that of a direct-mapped cache of hca.qpc_cache=%d contexts. Runs differ from it by %s at most.", x.Profile.HCA.QPCCache, short(apart))
+	n("footprint: miss_percent are the queue pair contexts that the node's device has to fetch for each message (a message sent looks twice, for the request and for its ACK, one received once), where messages are sent or received in random order; expected_percent is that of a direct-mapped cache of hca.qpc_cache=%d contexts. Runs differ from it by %s at most.", x.Profile.HCA.QPCCache, table.Short(apart))
 	if len(full) > 0 {
 		n("footprint: more queue pairs than the device has (hca.log_max_qp=%d): %s.", x.Profile.HCA.LogMaxQP, strings.Join(full, "; "))
 	}
@@ -161,8 +163,8 @@ func (x *xrcRun) concludeFootprint(rows []Row) {
 func orNone(s string) string { return cmp.Or(s, "-") }
 
 // meshOf is the row of the largest mesh of a kind.
-func meshOf(rows []Row, kind string) *Row {
-	found := &Row{}
+func meshOf(rows []table.Row, kind string) *table.Row {
+	found := &table.Row{}
 	for i := range rows {
 		if rows[i].Get("transport") == kind {
 			found = &rows[i]

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"syscall"
 
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/verbs"
 	"github.com/rdmasim/rdmasim/workload"
@@ -28,7 +29,7 @@ func (x *xrcRun) checkLongServer() error {
 
 // longServer is, for each design, a server on host 0 whose clients on host 1 come and go.
 func (x *xrcRun) longServer() error {
-	var rows []Row
+	var rows []table.Row
 	for i := range x.designs {
 		d := &x.designs[i]
 		if err := x.next("long-server: design " + d.letter); err != nil {
@@ -70,8 +71,8 @@ type year struct {
 	notTold           uint64 // clients of which the server does not hear that they have gone
 	refusedErrno      string
 	fullDay           int
-	days              []Row
-	row               Row
+	days              []table.Row
+	row               table.Row
 }
 
 // meeting is a connection: a target QP on each side, which receives what the other side sends.
@@ -325,7 +326,7 @@ func (y *year) each(t verbs.Thread, name string, of func(k *meeting) *workload.M
 
 // sample is a row of what lives at the end of a day.
 func (y *year) sample(day int) {
-	var r Row
+	var r table.Row
 	server, clients := y.b.objects(0), y.b.objects(1)
 	bytes := y.x.qpBytes(server["qp"])
 	r.Set("row", "long-server-day").Set("scenario", "long-server").Set("design", y.d.letter).Set("series", y.d.series()).Set("day", day)

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rdmasim/rdmasim/experiment/table"
 )
 
 // xrcResult runs the experiment with settings.
@@ -26,7 +28,7 @@ func xrcResult(t *testing.T, set ...string) *Result {
 }
 
 // kind are the rows of a kind.
-func (r *Result) kind(kind string) (all []Row) {
+func (r *Result) kind(kind string) (all []table.Row) {
 	for i := range r.Rows {
 		if r.Rows[i].Get("row") == kind {
 			all = append(all, r.Rows[i])
@@ -83,11 +85,11 @@ func TestLongServer(t *testing.T) {
 		r := &rows[i]
 		letter, told := r.Get("design").(string), value(t, r, "not_told")
 		if told < 200 || told > 400 || value(t, r, "connects") != 600 || r.Get("full_how") != "computed" || value(t, r, "commands") < 600*8 {
-			t.Errorf("%v", r.vals)
+			t.Errorf("%v", r)
 		}
 		alive := map[bool]float64{true: 600, false: told}[letter == "b"]
 		if value(t, r, "qps_alive") != alive || value(t, r, "bytes") != 2560*alive || value(t, r, "full_day") != math.Floor(30*(1<<18-reservedQPs-20)/alive)+2 {
-			t.Errorf("design %s: %v", letter, r.vals)
+			t.Errorf("design %s: %v", letter, r)
 		}
 		left, killed := 0.0, 0.0
 		if letter == "d" {
@@ -97,12 +99,12 @@ func TestLongServer(t *testing.T) {
 			}
 		}
 		if value(t, r, "after_qps") != left || value(t, r, "after_domains") != min(left, 1) || value(t, r, "after_client_qps") != killed || value(t, r, "after_client_domains") != killed {
-			t.Errorf("design %s: %v", letter, r.vals)
+			t.Errorf("design %s: %v", letter, r)
 		}
-		days := slices.DeleteFunc(res.kind("long-server-day"), func(d Row) bool { return d.Get("design") != letter })
+		days := slices.DeleteFunc(res.kind("long-server-day"), func(d table.Row) bool { return d.Get("design") != letter })
 		if len(days) != 32 || value(t, &days[0], "qps_alive") != 0 || days[30].Get("qps_alive") != r.Get("qps_alive") || days[30].Get("day") != 30 ||
 			days[31].Get("qps_alive") != r.Get("after_qps") || days[31].Get("day") != 31 {
-			t.Errorf("design %s: %d rows, the last %v", letter, len(days), days[len(days)-1].vals)
+			t.Errorf("design %s: %d rows, the last %v", letter, len(days), days[len(days)-1])
 		}
 	}
 	if len(rows) != 5 || rows[0].Get("not_told") != rows[4].Get("not_told") {
@@ -114,7 +116,7 @@ func TestLongServer(t *testing.T) {
 func TestLongServerThatStartsAgain(t *testing.T) {
 	res := xrcResult(t, "scenario=long-server", "clients=10", "days=24", "restart_days=10", "both_percent=0")
 	for letter, want := range map[string][2]float64{"a": {100, 40}, "b": {100, 40}, "c": {100, 40}, "d": {200, 240}, "e": {100, 40}} {
-		days := slices.DeleteFunc(res.kind("long-server-day"), func(d Row) bool { return d.Get("design") != letter })
+		days := slices.DeleteFunc(res.kind("long-server-day"), func(d table.Row) bool { return d.Get("design") != letter })
 		if a, b := value(t, &days[20], "qps_alive"), value(t, &days[24], "qps_alive"); a != want[0] || b != want[1] || days[24].Get("domains_alive") != uint64(1) {
 			t.Errorf("design %s: %v QPs on day 20, %v on day 24, want %v", letter, a, b, want)
 		}
@@ -130,7 +132,7 @@ func TestLongServerOfPoliteClients(t *testing.T) {
 			want = 63
 		}
 		if got := value(t, &rows[i], "qps_alive"); got != want || (rows[i].Get("full_day") != nil) != (want > 0) || value(t, &rows[i], "after_client_qps") != 0 {
-			t.Errorf("%v", rows[i].vals)
+			t.Errorf("%v", rows[i])
 		}
 	}
 }
@@ -140,7 +142,7 @@ func TestLongServerRunsOut(t *testing.T) {
 	r := xrcResult(t, "scenario=long-server", "design=b", "clients=30", "days=12", "hca.log_max_qp=8").kind("long-server")[0]
 	most := 256.0 - reservedQPs // QPs of 30 a day: the seventh day has the last one
 	if value(t, &r, "qps_alive") != most || value(t, &r, "full_day") != 7 || r.Get("full_how") != "run" || value(t, &r, "refused") != 360-most || r.Get("refused_errno") != "ENOMEM" || value(t, &r, "after_qps") != 0 {
-		t.Errorf("%v", r.vals)
+		t.Errorf("%v", r)
 	}
 }
 
@@ -150,7 +152,7 @@ func TestDayOfTheLastQP(t *testing.T) {
 		day := func(days, how string) float64 {
 			r := xrcResult(t, "scenario=long-server", "design=b", clients, days, "hca.log_max_qp=8").kind("long-server")[0]
 			if r.Get("full_how") != how {
-				t.Errorf("%s, %s: %v", clients, days, r.vals)
+				t.Errorf("%s, %s: %v", clients, days, r)
 			}
 			return value(t, &r, "full_day")
 		}
@@ -189,7 +191,7 @@ func TestFootprint(t *testing.T) {
 			how = "computed"
 		}
 		if r.Get("qps") != qps || r.Get("how") != how || value(t, r, "kib") == 0 {
-			t.Errorf("%v, %d nodes: %v", r.Get("transport"), n, r.vals)
+			t.Errorf("%v, %d nodes: %v", r.Get("transport"), n, r)
 		}
 		if got, want := value(t, r, "miss_percent"), value(t, r, "expected_percent"); math.Abs(got-want) > 7 || how == "computed" && got != want {
 			t.Errorf("%v, %d nodes, %d QPs: %v %% misses, want %v", r.Get("transport"), n, qps, got, want)
@@ -202,7 +204,7 @@ func TestFootprint(t *testing.T) {
 		}
 	}
 	if last := big[14]; last.Get("transport") != "XRC" || last.Get("how") != "run" {
-		t.Errorf("%v", last.vals)
+		t.Errorf("%v", last)
 	}
 }
 

@@ -1,4 +1,4 @@
-package experiment
+package chart
 
 import (
 	"math"
@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 )
 
@@ -93,7 +94,7 @@ func exact(x float64) string {
 	if x == math.Trunc(x) && math.Abs(x) < 1e15 {
 		return strconv.FormatFloat(x, 'f', -1, 64)
 	}
-	return short(x)
+	return table.Short(x)
 }
 
 const (
@@ -104,24 +105,24 @@ const (
 )
 
 // below sets the ticks of the axis below: every value that occurs, unless they are many.
-func (c *chart) below(pl *plot.Plot) (extra vg.Length) {
-	first, last := c.ticks[0].Value, c.ticks[len(c.ticks)-1].Value
+func (c *Curves) below(pl *plot.Plot) (extra vg.Length) {
+	first, last := c.Ticks[0].Value, c.Ticks[len(c.Ticks)-1].Value
 	sty := pl.X.Tick.Label
 	switch {
 	case c.words:
 		var labels []string
-		for _, t := range c.ticks {
+		for _, t := range c.Ticks {
 			labels = append(labels, t.Label)
 		}
 		every, turn := placed(sty, labels, axisWidth/vg.Length(max(1, last-first)), false)
-		extra = setTicks(&pl.X, c.ticks, every, turn)
+		extra = setTicks(&pl.X, c.Ticks, every, turn)
 	case c.round && (c.units || last-first > fewWhole): // an interval without units is of whole numbers
 		pl.X.Tick.Marker = plot.ConstantTicks(c.apart(sty, c.roundOnes(first, last), first, last))
-	case len(c.ticks) <= mostTicks:
-		pl.X.Tick.Marker = plot.ConstantTicks(c.apart(sty, c.ticks, first, last))
+	case len(c.Ticks) <= mostTicks:
+		pl.X.Tick.Marker = plot.ConstantTicks(c.apart(sty, c.Ticks, first, last))
 	case c.units:
 		var kept []plot.Tick
-		for _, t := range c.apart(sty, c.ticks, first, last) {
+		for _, t := range c.apart(sty, c.Ticks, first, last) {
 			if t.Label != "" {
 				kept = append(kept, t)
 			}
@@ -147,9 +148,9 @@ func tickText(sty draw.TextStyle, label string, width vg.Length) string {
 }
 
 // roundOnes are ticks at round multiples of the unit of the highest value.
-func (c *chart) roundOnes(first, last float64) []plot.Tick {
+func (c *Curves) roundOnes(first, last float64) []plot.Tick {
 	unit, name := 1.0, ""
-	highest := c.ticks[len(c.ticks)-1]
+	highest := c.Ticks[len(c.Ticks)-1]
 	if _, err := input.ParseSize(highest.Label); err == nil && c.units { // has a larger unit than B only where that is exact
 		highest.Value = math.Exp2(math.Floor(math.Log2(max(1, highest.Value))))
 		highest.Label = input.FormatSize(uint64(highest.Value))
@@ -207,7 +208,7 @@ func setTicks(a *plot.Axis, ticks []plot.Tick, every int, turn bool) (extra vg.L
 }
 
 // apart shortens long labels of ticks, and leaves out those that would touch another one. The first and the last stay.
-func (c *chart) apart(sty draw.TextStyle, ticks []plot.Tick, first, last float64) []plot.Tick {
+func (c *Curves) apart(sty draw.TextStyle, ticks []plot.Tick, first, last float64) []plot.Tick {
 	scale := func(v float64) float64 { return v }
 	if c.log {
 		scale = math.Log
@@ -234,7 +235,7 @@ func (c *chart) apart(sty draw.TextStyle, ticks []plot.Tick, first, last float64
 }
 
 // nameLast gives the last tick its label, and takes those away that it touches.
-func (c *chart) nameLast(kept, ticks []plot.Tick, sty draw.TextStyle, edges func(plot.Tick) (left, right vg.Length)) {
+func (c *Curves) nameLast(kept, ticks []plot.Tick, sty draw.TextStyle, edges func(plot.Tick) (left, right vg.Length)) {
 	i := len(kept) - 1
 	if i < 1 || kept[i].Label != "" || ticks[i].Label == "" {
 		return

@@ -1,4 +1,4 @@
-package experiment
+package table
 
 import (
 	"fmt"
@@ -35,7 +35,7 @@ func twoDigits(s float64) string {
 	if s >= 100 {
 		return fmt.Sprintf("%.0f", s)
 	}
-	return short(mustRound(s))
+	return Short(mustRound(s))
 }
 
 func mustRound(s float64) float64 {
@@ -43,15 +43,3 @@ func mustRound(s float64) float64 {
 	_, _ = fmt.Sscanf(fmt.Sprintf("%.2g", s), "%g", &f)
 	return f
 }
-
-// Caption says where the numbers of a picture are from.
-func (r *Result) Caption() string { return r.caption() }
-
-// Text is a value as CSV files have it.
-func Text(v any) string { return text(v) }
-
-// Rounded is a number with the digits that results have.
-func Rounded(f float64) float64 { return significant(f) }
-
-// WriteText writes what programs read as JSON: indented, and without characters that would harm a terminal.
-func WriteText(w interface{ Write([]byte) (int, error) }, v any) error { return writeJSON(w, v) }

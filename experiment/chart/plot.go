@@ -1,4 +1,5 @@
-package experiment
+// Package chart draws rows of results: lines, heat maps, and what the CPUs of a host do one after the other.
+package chart
 
 import (
 	"fmt"
@@ -14,9 +15,9 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
-	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
 // Plot is a line chart over rows: one line for each value of Series.
@@ -80,47 +81,47 @@ func style(i int, drawnAsLine bool, line *plotter.Line, points *plotter.Scatter)
 	}
 }
 
-// chart is a plot in the making: its lines by name, in the order in which they came.
-type chart struct {
-	names []string
-	lines map[string]plotter.XYs
-	bands map[string][]float64 // half the width at each point of a line
-	ticks []plot.Tick
-	log   bool
-	words bool // values are not numbers
-	units bool // labels of values are not as the axis counts: some have units
-	round bool // ticks are at round values, not at those that occur
+// Curves are the lines of a plot by name, in the order in which they came.
+type Curves struct {
+	Names  []string
+	Points map[string]plotter.XYs
+	bands  map[string][]float64 // half the width at each point of a line
+	Ticks  []plot.Tick
+	log    bool
+	words  bool // values are not numbers
+	units  bool // labels of values are not as the axis counts: some have units
+	round  bool // ticks are at round values, not at those that occur
 }
 
-// collect gathers the points of the rows that belong to the plot.
-func (p *Plot) collect(rows []Row) *chart {
-	c := &chart{lines: map[string]plotter.XYs{}, bands: map[string][]float64{}, log: p.LogX, words: p.Words != nil, round: p.Between}
+// Collect gathers the points of the rows that belong to the plot.
+func (p *Plot) Collect(rows []table.Row) *Curves {
+	c := &Curves{Points: map[string]plotter.XYs{}, bands: map[string][]float64{}, log: p.LogX, words: p.Words != nil, round: p.Between}
 	seen := map[float64]bool{}
 	for i := range rows {
 		x, okx := p.at(&rows[i])
 		y, oky := p.height(&rows[i])
-		if !p.matches(&rows[i]) || !okx || !oky || math.IsNaN(y) || math.IsInf(y, 0) {
+		if !p.Matches(&rows[i]) || !okx || !oky || math.IsNaN(y) || math.IsInf(y, 0) {
 			continue
 		}
 		name := p.line(&rows[i])
-		if _, ok := c.lines[name]; !ok {
-			c.names = append(c.names, name)
+		if _, ok := c.Points[name]; !ok {
+			c.Names = append(c.Names, name)
 		}
-		c.lines[name] = append(c.lines[name], plotter.XY{X: x, Y: y})
+		c.Points[name] = append(c.Points[name], plotter.XY{X: x, Y: y})
 		half, _ := rows[i].Float(p.Band)
 		c.bands[name] = append(c.bands[name], half)
 		if !seen[x] {
 			seen[x] = true
-			c.ticks = append(c.ticks, plot.Tick{Value: x, Label: c.label(x, p.place(&rows[i]))})
+			c.Ticks = append(c.Ticks, plot.Tick{Value: x, Label: c.label(x, p.place(&rows[i]))})
 		}
 	}
-	sort.Slice(c.ticks, func(i, j int) bool { return c.ticks[i].Value < c.ticks[j].Value })
-	c.log = c.log && len(c.ticks) > 0 && c.ticks[0].Value > 0
+	sort.Slice(c.Ticks, func(i, j int) bool { return c.Ticks[i].Value < c.Ticks[j].Value })
+	c.log = c.log && len(c.Ticks) > 0 && c.Ticks[0].Value > 0
 	return c
 }
 
 // label names a place on the axis.
-func (c *chart) label(x float64, place any) string {
+func (c *Curves) label(x float64, place any) string {
 	text, ok := place.(string)
 	if !ok {
 		return exact(x)
@@ -134,16 +135,16 @@ func (c *chart) label(x float64, place any) string {
 func Together(values []string) string { return strings.Join(values, ":") }
 
 // placeOf is the place of a row on an axis of so many keys.
-func placeOf(r *Row, keys []string) string {
+func placeOf(r *table.Row, keys []string) string {
 	values := make([]string, len(keys))
 	for i, k := range keys {
-		values[i] = text(r.Get(k))
+		values[i] = table.Text(r.Get(k))
 	}
 	return Together(values)
 }
 
 // place is the value of the axis in a row.
-func (p *Plot) place(r *Row) any {
+func (p *Plot) place(r *table.Row) any {
 	if len(p.With) > 0 {
 		return placeOf(r, append([]string{p.X}, p.With...))
 	}
@@ -151,7 +152,7 @@ func (p *Plot) place(r *Row) any {
 }
 
 // at is where a row lies on the axis.
-func (p *Plot) at(r *Row) (float64, bool) {
+func (p *Plot) at(r *table.Row) (float64, bool) {
 	if text, ok := p.place(r).(string); ok {
 		i := slices.Index(p.Words, text)
 		if v, ok := number(text); ok && i < 0 && len(p.With) == 0 {
@@ -163,7 +164,7 @@ func (p *Plot) at(r *Row) (float64, bool) {
 }
 
 // height is where a row lies above the axis.
-func (p *Plot) height(r *Row) (float64, bool) {
+func (p *Plot) height(r *table.Row) (float64, bool) {
 	if len(p.YWords) == 0 {
 		return r.Float(p.Y)
 	}
@@ -173,10 +174,10 @@ func (p *Plot) height(r *Row) (float64, bool) {
 }
 
 // line is the name of the line that a row belongs to.
-func (p *Plot) line(r *Row) string {
-	name := text(r.Get(p.Series))
+func (p *Plot) line(r *table.Row) string {
+	name := table.Text(r.Get(p.Series))
 	for _, k := range p.By {
-		name += ", " + k + "=" + text(r.Get(k))
+		name += ", " + k + "=" + table.Text(r.Get(k))
 	}
 	if p.Across != "" {
 		name += ", " + p.Across
@@ -220,9 +221,9 @@ const (
 )
 
 // picture makes the picture of the rows that belong to the plot.
-func (p *Plot) picture(rows []Row, caption string) (*picture, error) {
-	ch := p.collect(rows)
-	if len(ch.names) == 0 {
+func (p *Plot) picture(rows []table.Row, caption string) (*picture, error) {
+	ch := p.Collect(rows)
+	if len(ch.Names) == 0 {
 		return nil, fmt.Errorf("plot %s: no rows", p.File)
 	}
 	pic := newPicture()
@@ -230,14 +231,14 @@ func (p *Plot) picture(rows []Row, caption string) (*picture, error) {
 	pl.Title.Text, pl.X.Label.Text, pl.Y.Label.Text = p.Title, p.XLabel, p.YLabel
 	pl.Title.Padding, pl.X.Padding, pl.Y.Padding = vg.Points(margin), vg.Points(4), vg.Points(4)
 	pl.Add(plotter.NewGrid())
-	named := min(len(ch.names), mostNames)
-	for k := range ch.names {
-		i := (named + k) % len(ch.names) // those without a name first, so that they lie over none that has one
+	named := min(len(ch.Names), mostNames)
+	for k := range ch.Names {
+		i := (named + k) % len(ch.Names) // those without a name first, so that they lie over none that has one
 		if err := p.addLine(pic, ch, i); err != nil {
 			return nil, fmt.Errorf("plot %s: %w", p.File, err)
 		}
 	}
-	if more := len(ch.names) - named; more > 0 {
+	if more := len(ch.Names) - named; more > 0 {
 		pic.name(fmt.Sprintf("and %d more, in light grey", more))
 	}
 	pic.extra = ch.axes(pl)
@@ -251,9 +252,9 @@ func (p *Plot) picture(rows []Row, caption string) (*picture, error) {
 }
 
 // addLine draws the i-th line, or its points, and names it in the legend if there is room.
-func (p *Plot) addLine(pic *picture, ch *chart, i int) error {
-	name := ch.names[i]
-	line, points, err := plotter.NewLinePoints(ch.lines[name])
+func (p *Plot) addLine(pic *picture, ch *Curves, i int) error {
+	name := ch.Names[i]
+	line, points, err := plotter.NewLinePoints(ch.Points[name])
 	if err != nil {
 		return err
 	}
@@ -339,7 +340,7 @@ func (p *picture) render(c draw.Canvas) {
 }
 
 // Draw renders the plot as PNG and SVG, with a caption below it.
-func (p *Plot) Draw(rows []Row, caption string) (png, svg []byte, err error) {
+func (p *Plot) Draw(rows []table.Row, caption string) (png, svg []byte, err error) {
 	pic, err := p.picture(rows, caption)
 	if err != nil {
 		return nil, nil, err
@@ -348,8 +349,8 @@ func (p *Plot) Draw(rows []Row, caption string) (png, svg []byte, err error) {
 }
 
 // axes sets ranges and ticks, rates from 0, and returns by how much labels make the axis below higher.
-func (c *chart) axes(pl *plot.Plot) (extra vg.Length) {
-	first, last := c.ticks[0].Value, c.ticks[len(c.ticks)-1].Value
+func (c *Curves) axes(pl *plot.Plot) (extra vg.Length) {
+	first, last := c.Ticks[0].Value, c.Ticks[len(c.Ticks)-1].Value
 	if c.log {
 		pl.X.Scale = plot.LogScale{}
 	}
@@ -368,9 +369,9 @@ func (c *chart) axes(pl *plot.Plot) (extra vg.Length) {
 }
 
 // decades makes the axis beside logarithmic, in whole decades around what is drawn, unless something there is not above zero.
-func (c *chart) decades(pl *plot.Plot) {
+func (c *Curves) decades(pl *plot.Plot) {
 	low, high := math.Inf(1), math.Inf(-1)
-	for _, line := range c.lines {
+	for _, line := range c.Points {
 		for _, at := range line {
 			low, high = min(low, at.Y), max(high, at.Y)
 		}
@@ -406,7 +407,8 @@ func (p *Plot) nameHeights(pl *plot.Plot) {
 	pl.Y.Tick.Marker, pl.Y.Min, pl.Y.Max = plot.ConstantTicks(ticks), -0.5, float64(len(p.YWords))-0.5
 }
 
-func (p *Plot) matches(r *Row) bool {
+// Matches reports whether a row belongs to the plot.
+func (p *Plot) Matches(r *table.Row) bool {
 	for k, v := range p.Only {
 		if r.Get(k) != v {
 			return false
@@ -415,35 +417,9 @@ func (p *Plot) matches(r *Row) bool {
 	return true
 }
 
-// sweepPlots are those of a sweep over a scenario: rates, and latencies, against the first key that
-// has several values.
-func sweepPlots(name string, points [][]sweepValue) []Plot {
-	values := map[string][]string{}
-	for _, pt := range points {
-		for _, v := range pt {
-			if !slices.Contains(values[v.key], v.val) {
-				values[v.key] = append(values[v.key], v.val)
-			}
-		}
-	}
-	var x string
-	var others []string
-	for _, k := range sweepKeys(points[0]) {
-		if x == "" && len(values[k]) > 1 {
-			x = k
-		} else {
-			others = append(others, k)
-		}
-	}
-	if x == "" {
-		return nil
-	}
-	return ScenarioPlots(name, []string{x}, values[x], others)
-}
-
-// ScenarioPlots are the pictures of a sweep over a scenario: rates and latencies against a key, or keys that change together,
+// LoadPlots are the pictures of a sweep over loads: rates and latencies against a key, or keys that change together,
 // whose values are given, each of them as Together has it; there are none for an interval. The other keys distinguish lines.
-func ScenarioPlots(name string, keys, values, others []string) []Plot {
+func LoadPlots(name string, keys, values, others []string) []Plot {
 	p := Plot{X: keys[0], With: keys[1:], XLabel: strings.Join(keys, ", "), Series: "name", By: others, Between: values == nil, Only: map[string]any{"row": "traffic"}}
 	if len(p.With) > 0 {
 		p.Words = values
@@ -460,37 +436,5 @@ func ScenarioPlots(name string, keys, values, others []string) []Plot {
 	rate, latency := p, p
 	rate.File, rate.Title, rate.Y, rate.YLabel = name+"-rate", name+": rate of each load", "rate_mps", "million messages/s"
 	latency.File, latency.Title, latency.Y, latency.YLabel = name+"-latency", name+": median latency of each load", "latency_ns_p50", "ns"
-	limit := p
-	limit.File, limit.Title, limit.Y, limit.YLabel, limit.YWords = name+"-limit", name+": what limits each load", limitedBy, "limited by", limitWords()
-	return []Plot{rate, latency, limit}
-}
-
-// split draws a line of its own for each point of a sweep over an experiment.
-func split(plots []Plot, keys []string) []Plot {
-	all := slices.Clone(plots)
-	for i := range all {
-		all[i].By = append(slices.Clone(all[i].By), keys...)
-	}
-	return all
-}
-
-// caption says where the numbers of a picture are from.
-func (r *Result) caption() string {
-	release, _, _ := strings.Cut(r.Version, "+") // pictures do not change with every commit
-	s := fmt.Sprintf("rdmasim %s, profile %s (%s), %s", release, r.Profile, r.ProfileHash, r.seeds())
-	if slices.Contains(r.Hypotheses, profile.TimingNotCalibrated) {
-		s += ", " + profile.TimingNotCalibrated
-	}
-	if !r.Complete {
-		s += ", INCOMPLETE"
-	}
-	return s
-}
-
-// seeds says which seeds the numbers are of.
-func (r *Result) seeds() string {
-	if r.Seeds > 1 {
-		return fmt.Sprintf("seeds %d to %d", r.Seed, r.Seed+uint64(r.Seeds)-1)
-	}
-	return fmt.Sprintf("seed %d", r.Seed)
+	return []Plot{rate, latency}
 }

@@ -1,4 +1,4 @@
-package experiment
+package chart
 
 import (
 	"bytes"
@@ -16,6 +16,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
 
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
 )
 
@@ -56,8 +57,8 @@ func renderBoth(width, height vg.Length, render func(draw.Canvas)) (png, svg []b
 }
 
 // shade draws the interval around a line, or around each of its points if they come in no order.
-func (c *chart) shade(pl *plot.Plot, name string, line color.Color, scattered bool) error {
-	points, half := c.lines[name], c.bands[name]
+func (c *Curves) shade(pl *plot.Plot, name string, line color.Color, scattered bool) error {
+	points, half := c.Points[name], c.bands[name]
 	if !slices.ContainsFunc(half, func(h float64) bool { return h > 0 }) {
 		return nil
 	}
@@ -123,7 +124,7 @@ func (h *HeatMap) Z(c, r int) float64 {
 }
 
 // Draw renders the map as PNG and SVG, with a caption below it.
-func (h *HeatMap) Draw(rows []Row, caption string) (png, svg []byte, err error) {
+func (h *HeatMap) Draw(rows []table.Row, caption string) (png, svg []byte, err error) {
 	pic, err := h.picture(rows, caption)
 	if err != nil {
 		return nil, nil, err
@@ -132,13 +133,13 @@ func (h *HeatMap) Draw(rows []Row, caption string) (png, svg []byte, err error) 
 }
 
 // find looks up the values of the cells.
-func (h *HeatMap) find(rows []Row) error {
+func (h *HeatMap) find(rows []table.Row) error {
 	h.lookup, h.lowest, h.highest = map[[2]int]float64{}, math.Inf(1), math.Inf(-1)
 	filter := Plot{Only: h.Only}
 	for i := range rows {
 		x, y := slices.Index(h.XValues, placeOf(&rows[i], h.X)), slices.Index(h.YValues, placeOf(&rows[i], h.Y))
 		v, ok := rows[i].Float(h.Value)
-		if !filter.matches(&rows[i]) || x < 0 || y < 0 || !ok || math.IsNaN(v) {
+		if !filter.Matches(&rows[i]) || x < 0 || y < 0 || !ok || math.IsNaN(v) {
 			continue
 		}
 		h.lookup[[2]int{x, y}] = v
@@ -165,7 +166,7 @@ type mapPicture struct {
 const cellsHeight = 8 * vg.Centimeter
 
 // picture lays the map out.
-func (h *HeatMap) picture(rows []Row, caption string) (*mapPicture, error) {
+func (h *HeatMap) picture(rows []table.Row, caption string) (*mapPicture, error) {
 	if err := h.find(rows); err != nil {
 		return nil, err
 	}

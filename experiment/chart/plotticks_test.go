@@ -1,4 +1,4 @@
-package experiment
+package chart
 
 import (
 	"fmt"
@@ -6,19 +6,21 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rdmasim/rdmasim/experiment/table"
 )
 
 // at are rows with a place on the axis and a rate each.
-func at(places ...any) (rows []Row) {
+func at(places ...any) (rows []table.Row) {
 	for i, x := range places {
-		var r Row
+		var r table.Row
 		rows = append(rows, *r.Set("row", "traffic").Set("name", "a").Set("x", x).Set("rate_mps", float64(i+1)))
 	}
 	return rows
 }
 
 // labelsOf are the texts of a picture of rows.
-func labelsOf(t *testing.T, p *Plot, rows []Row) []string {
+func labelsOf(t *testing.T, p *Plot, rows []table.Row) []string {
 	t.Helper()
 	_, svg, err := p.Draw(rows, "")
 	if err != nil {
@@ -44,7 +46,7 @@ func TestTicksOfASample(t *testing.T) {
 		{[]any{"3", "64", "17"}, "20 40 60"},
 		{[]any{"14", "12", "11"}, "11 12 14"},
 	} {
-		plots := ScenarioPlots("s", []string{"x"}, nil, nil)
+		plots := LoadPlots("s", []string{"x"}, nil, nil)
 		got := labelsOf(t, &plots[0], at(c.places...))
 		for _, w := range strings.Fields(c.want) {
 			if !slices.Contains(got, w) {
@@ -60,7 +62,7 @@ func TestTicksOfASample(t *testing.T) {
 // A number on an axis loses digits at its end, not in its middle.
 func TestLongNumbersAreRounded(t *testing.T) {
 	values := []string{"3.5419921875KiB", "70.677734375KiB"}
-	plots := ScenarioPlots("s", []string{"x"}, values, nil)
+	plots := LoadPlots("s", []string{"x"}, values, nil)
 	got := labelsOf(t, &plots[0], at(values[0], values[1]))
 	for _, w := range []string{"3.542KiB", "70.678KiB"} {
 		if !slices.Contains(got, w) {
@@ -76,15 +78,15 @@ func TestPlacesOfKeysThatChangeTogether(t *testing.T) {
 		rows[i].Set("payload", payload).Set("y", "1")
 	}
 	values := []string{"4:8B", "4:16B", "8:8B"}
-	plots := ScenarioPlots("s", []string{"x", "payload"}, values, nil)
+	plots := LoadPlots("s", []string{"x", "payload"}, values, nil)
 	got := labelsOf(t, &plots[0], rows)
 	for _, w := range append(values, "x, payload") {
 		if !slices.Contains(got, w) {
 			t.Errorf("no %s among %q", w, got)
 		}
 	}
-	if c := plots[0].collect(rows); len(c.ticks) != len(rows) {
-		t.Errorf("%d places", len(c.ticks))
+	if c := plots[0].Collect(rows); len(c.Ticks) != len(rows) {
+		t.Errorf("%d places", len(c.Ticks))
 	}
 	h := &HeatMap{X: []string{"x", "payload"}, Y: []string{"y"}, XValues: values, YValues: []string{"1"}, Value: "rate_mps"}
 	if err := h.find(rows); err != nil || len(h.lookup) != len(rows) {
@@ -98,7 +100,7 @@ func TestIntervalsOfASample(t *testing.T) {
 	for i := range rows {
 		rows[i].Set("half", 0.5)
 	}
-	plots := ScenarioPlots("s", []string{"x"}, nil, nil)
+	plots := LoadPlots("s", []string{"x"}, nil, nil)
 	p := plots[0]
 	p.Band, p.Across = "half", "window=1..64"
 	for _, p.Scattered = range []bool{false, true} {
@@ -118,7 +120,7 @@ func TestIntervalsOfASample(t *testing.T) {
 // Lines that the legend names lie over those that it does not name.
 func TestNamedLinesLieAbove(t *testing.T) {
 	p := Plot{File: "f", X: "x", Y: "rate_mps", Series: "s"}
-	var rows []Row
+	var rows []table.Row
 	for i := range mostNames + 3 {
 		for _, r := range at(1, 2) {
 			rows = append(rows, *r.Set("s", fmt.Sprint("load ", i)))

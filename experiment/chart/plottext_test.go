@@ -1,4 +1,4 @@
-package experiment
+package chart
 
 import (
 	"bytes"
@@ -13,6 +13,8 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
+
+	"github.com/rdmasim/rdmasim/experiment/table"
 )
 
 // box is where a text lies on a picture, in points.
@@ -67,12 +69,12 @@ func (c *measure) FillString(f font.Face, p vg.Point, s string) {
 }
 
 // hardPlots are pictures with more, longer and wider texts than anybody hopes for.
-func hardPlots() map[string]func() (Plot, []Row, string) {
+func hardPlots() map[string]func() (Plot, []table.Row, string) {
 	long := "loads of a cluster with a rather long name that somebody wrote into a scenario, uar.bf_conflict=serialize, traffic.0.qps_per_thread=16"
-	rows := func(n int, xs []any, name func(i int) string) (rows []Row) {
+	rows := func(n int, xs []any, name func(i int) string) (rows []table.Row) {
 		for i := range n {
 			for j, x := range xs {
-				var r Row
+				var r table.Row
 				rows = append(rows, *r.Set("x", x).Set("y", float64(i+1)*math.Pow(7, float64(j))).Set("s", name(i)))
 			}
 		}
@@ -80,21 +82,21 @@ func hardPlots() map[string]func() (Plot, []Row, string) {
 	}
 	plain := Plot{File: "f", Title: "title", X: "x", Y: "y", XLabel: "x", YLabel: "million messages/s", Series: "s", LogX: true}
 	caption := "rdmasim 0.1.0, profile connectx-5 (290aa3d0467c0d69), seed 1"
-	return map[string]func() (Plot, []Row, string){
-		"usual": func() (Plot, []Row, string) {
+	return map[string]func() (Plot, []table.Row, string){
+		"usual": func() (Plot, []table.Row, string) {
 			return plain, rows(3, []any{1, 2, 4, 8, 16}, func(i int) string { return fmt.Sprintf("series %d", i) }), caption
 		},
-		"long names": func() (Plot, []Row, string) {
+		"long names": func() (Plot, []table.Row, string) {
 			p := plain
 			p.Title, p.XLabel, p.YLabel = long+": rate of each load", strings.Repeat(long, 2), "ns"
 			return p, rows(7, []any{1, 2, 3, 1e6}, func(i int) string { return fmt.Sprint(long, " ", i) }), strings.Repeat(caption+", ", 12)
 		},
-		"one long word": func() (Plot, []Row, string) {
+		"one long word": func() (Plot, []table.Row, string) {
 			p := plain
 			p.Title = strings.Repeat("W", 300)
 			return p, rows(2, []any{1, 2}, func(i int) string { return strings.Repeat("W", 300) + fmt.Sprint(i) }), strings.Repeat("W", 3000)
 		},
-		"many values": func() (Plot, []Row, string) {
+		"many values": func() (Plot, []table.Row, string) {
 			var xs []any
 			for i := range 32 {
 				xs = append(xs, 1_000_000+i)
@@ -103,18 +105,18 @@ func hardPlots() map[string]func() (Plot, []Row, string) {
 			p.LogX = false
 			return p, rows(2, xs, func(i int) string { return fmt.Sprint(i) }), caption
 		},
-		"words": func() (Plot, []Row, string) {
+		"words": func() (Plot, []table.Row, string) {
 			p := plain
 			p.Words = []string{strings.Repeat("first", 20), "2", strings.Repeat("third", 20), "", "five"}
 			return p, rows(1, []any{p.Words[0], "2", p.Words[2], "", "five"}, func(int) string { return "" }), ""
 		},
-		"many lines": func() (Plot, []Row, string) {
+		"many lines": func() (Plot, []table.Row, string) {
 			return plain, rows(1000, []any{1, 2}, func(i int) string { return fmt.Sprint("load ", i) }), caption
 		},
-		"large numbers": func() (Plot, []Row, string) {
+		"large numbers": func() (Plot, []table.Row, string) {
 			return plain, rows(2, []any{1, 1e5, 1e10, 1e15}, func(i int) string { return fmt.Sprint(i) }), caption
 		},
-		"profiles": func() (Plot, []Row, string) {
+		"profiles": func() (Plot, []table.Row, string) {
 			p, xs := plain, []any(nil)
 			p.LogX, p.Words = false, profiles
 			for _, w := range profiles {
@@ -122,7 +124,7 @@ func hardPlots() map[string]func() (Plot, []Row, string) {
 			}
 			return p, rows(1, xs, func(int) string { return "" }), caption
 		},
-		"many words": func() (Plot, []Row, string) {
+		"many words": func() (Plot, []table.Row, string) {
 			p, xs := plain, []any(nil)
 			p.LogX = false
 			for i := range 80 {
@@ -131,7 +133,7 @@ func hardPlots() map[string]func() (Plot, []Row, string) {
 			}
 			return p, rows(1, xs, func(int) string { return "" }), caption
 		},
-		"many times": func() (Plot, []Row, string) {
+		"many times": func() (Plot, []table.Row, string) {
 			p, xs := plain, []any(nil)
 			p.LogX = false
 			for i := range 41 {
@@ -139,7 +141,7 @@ func hardPlots() map[string]func() (Plot, []Row, string) {
 			}
 			return p, rows(1, xs, func(int) string { return "" }), caption
 		},
-		"within a decade": func() (Plot, []Row, string) {
+		"within a decade": func() (Plot, []table.Row, string) {
 			var xs []any
 			for i := range 80 {
 				xs = append(xs, fmt.Sprint(11+i))
@@ -171,19 +173,19 @@ func TestPlotNamesItsPlaces(t *testing.T) {
 }
 
 // hardMaps are heat maps of so many columns and rows.
-func hardMaps() map[string]func() (*HeatMap, []Row) {
+func hardMaps() map[string]func() (*HeatMap, []table.Row) {
 	numbers := func(n int) (texts []string) {
 		for i := range n {
 			texts = append(texts, fmt.Sprint(1+i))
 		}
 		return texts
 	}
-	of := func(xs, ys []string, value func(i int) float64) func() (*HeatMap, []Row) {
-		return func() (*HeatMap, []Row) {
-			var rows []Row
+	of := func(xs, ys []string, value func(i int) float64) func() (*HeatMap, []table.Row) {
+		return func() (*HeatMap, []table.Row) {
+			var rows []table.Row
 			for _, x := range xs {
 				for _, y := range ys {
-					var r Row
+					var r table.Row
 					rows = append(rows, *r.Set("traffic.0.window", x).Set("uar.bf_conflict", y).Set("v", value(len(rows))))
 				}
 			}
@@ -191,7 +193,7 @@ func hardMaps() map[string]func() (*HeatMap, []Row) {
 		}
 	}
 	usual := func(i int) float64 { return 0.643 + float64(i)/7 }
-	return map[string]func() (*HeatMap, []Row){
+	return map[string]func() (*HeatMap, []table.Row){
 		"usual":          of(numbers(5), []string{"none", "serialize"}, usual),
 		"many columns":   of(numbers(100), []string{"none", "serialize"}, usual),
 		"many rows":      of([]string{"none", "serialize"}, numbers(100), usual),
