@@ -45,12 +45,12 @@ func openRunCache(ctx context.Context, dir string) (*runCache, error) {
 		return nil, fmt.Errorf("--cache: %w", err)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, usage("--cache: %w", err)
+		return nil, Usagef("--cache: %w", err)
 	}
 	name := "runs-" + build + ".jsonl"
 	removeOtherBuilds(ctx, dir, name)
 	if c.log, err = outfile.OpenLog(ctx, filepath.Join(dir, name)); err != nil {
-		return nil, usage("--cache: %w", err)
+		return nil, Usagef("--cache: %w", err)
 	}
 	return c, c.read()
 }

@@ -94,7 +94,7 @@ func LeaveOut(ctx context.Context, seed uint64, only []int, cache string, progre
 	numbers := c.numbers()
 	for _, n := range only {
 		if !slices.Contains(numbers, n) {
-			return nil, usage("there is no check %d with figures; checks are %v", n, numbers)
+			return nil, Usagef("there is no check %d with figures; checks are %v", n, numbers)
 		}
 	}
 	if len(only) > 0 {

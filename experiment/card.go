@@ -136,10 +136,10 @@ func readMeasured(ctx context.Context, dir string) (*measured, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, usage("--from: %w", err)
+		return nil, Usagef("--from: %w", err)
 	}
 	if len(names) == 0 {
-		return nil, usage("--from: %s has no files; docs/calibrate.md says how to measure", dir)
+		return nil, Usagef("--from: %s has no files; docs/calibrate.md says how to measure", dir)
 	}
 	m := &measured{}
 	together := map[string][]*measurement{}
@@ -152,7 +152,7 @@ func readMeasured(ctx context.Context, dir string) (*measured, error) {
 		}
 		src, err := input.ReadFile(ctx, name)
 		if err != nil {
-			return nil, usage("--from: %w", err)
+			return nil, Usagef("--from: %w", err)
 		}
 		runs, err := perftest.Parse(name, src)
 		if err != nil {
@@ -167,7 +167,7 @@ func readMeasured(ctx context.Context, dir string) (*measured, error) {
 		case filepath.Clean(sub) == filepath.Clean(dir):
 			m.all = append(m.all, got...)
 		case len(got) > 1:
-			return nil, usage("%s: %s has another result of the same file: each file in a subfolder holds the output of one program, and all of them ran at the same time", got[1].at, got[0].at)
+			return nil, Usagef("%s: %s has another result of the same file: each file in a subfolder holds the output of one program, and all of them ran at the same time", got[1].at, got[0].at)
 		case len(got) == 1:
 			together[sub] = append(together[sub], got...)
 		}
@@ -188,9 +188,9 @@ func addUp(dir string, parts []*measurement) (*measurement, error) {
 	for _, p := range parts[1:] {
 		switch {
 		case p.latency || sum.latency:
-			return nil, usage("%s: latencies of programs that run together are not used: move the file out of %s", p.at, dir)
+			return nil, Usagef("%s: latencies of programs that run together are not used: move the file out of %s", p.at, dir)
 		case p.setup != parts[0].setup:
-			return nil, usage("%s: the files of a subfolder come from programs that ran together with the same options, and %s has other options", p.at, parts[0].at)
+			return nil, Usagef("%s: the files of a subfolder come from programs that ran together with the same options, and %s has other options", p.at, parts[0].at)
 		}
 		sum.value += p.value
 	}
@@ -247,10 +247,10 @@ func (m *measured) record(ctx context.Context, name string) error {
 			m.unused = append(m.unused, name+": perftest's JSON does not name its units; the output itself is read")
 			return nil
 		}
-		return usage("--from: %w", err)
+		return Usagef("--from: %w", err)
 	}
 	if err := run.Measured(); err != nil {
-		return usage("--from: %s: %w", name, err)
+		return Usagef("--from: %s: %w", name, err)
 	}
 	m.files++
 	found := false
@@ -290,7 +290,7 @@ func (m *measured) merge() error {
 	link := ""
 	for _, x := range m.all {
 		if x.link != "" && link != "" && x.link != link {
-			return usage("%s: the link is %s here, and %s elsewhere: give the measurements of one port", x.at, x.link, link)
+			return Usagef("%s: the link is %s here, and %s elsewhere: give the measurements of one port", x.at, x.link, link)
 		}
 		link = cmp.Or(link, x.link)
 		f := first[x.setup]
@@ -301,7 +301,7 @@ func (m *measured) merge() error {
 			continue
 		}
 		if math.Abs(x.value-f.value) > contradict*math.Min(x.value, f.value) {
-			return usage("%s: %s is %s %s here, and %s %s in %s: measure again, on a machine that does nothing else, and keep one",
+			return Usagef("%s: %s is %s %s here, and %s %s in %s: measure again, on a machine that does nothing else, and keep one",
 				x.at, x.name(), table.Short(x.shown()), x.unit(), table.Short(f.shown()), f.unit(), f.at)
 		}
 		n := float64(count[x.setup])
@@ -310,7 +310,7 @@ func (m *measured) merge() error {
 	}
 	m.all = merged
 	if len(merged) == 0 {
-		return usage("--from: nothing in it can be used: %s", strings.Join(m.unused, "; "))
+		return Usagef("--from: nothing in it can be used: %s", strings.Join(m.unused, "; "))
 	}
 	return nil
 }
@@ -387,10 +387,10 @@ func (m *measurement) scenario(id, base string) []byte {
 func checkFolder(dir string) error {
 	st, err := os.Stat(dir)
 	if err != nil {
-		return usage("--from: %w", err)
+		return Usagef("--from: %w", err)
 	}
 	if !st.IsDir() {
-		return usage("--from: %s is not a folder of measurements", dir)
+		return Usagef("--from: %s is not a folder of measurements", dir)
 	}
 	return nil
 }

@@ -91,7 +91,7 @@ func FromMeasurements(ctx context.Context, dir, base string, seed uint64, progre
 		return nil, err
 	}
 	if !slices.Contains(profile.List(), base) {
-		return nil, usage("--profile %s: the base is one of the stored profiles%s", base, input.Suggest(base, profile.List()))
+		return nil, Usagef("--profile %s: the base is one of the stored profiles%s", base, input.Suggest(base, profile.List()))
 	}
 	p, err := profile.Load(base)
 	if err != nil {
@@ -138,7 +138,7 @@ func (c *card) link() error {
 				return err
 			}
 			if err := c.p.Validate(); err != nil {
-				return usage("%s: the link is %s, which profile %s does not have: %w", x.at, x.link, c.rep.Base, err)
+				return Usagef("%s: the link is %s, which profile %s does not have: %w", x.at, x.link, c.rep.Base, err)
 			}
 			c.rep.Determined = append(c.rep.Determined, CardValue{"hca.link_layer", layer, old, "Link type of " + x.at})
 		}
@@ -261,7 +261,7 @@ func (c *card) calibration(doc *input.Doc, todo []cardParameter, checks []*measu
 		v, err := ParseValidation(id, x.scenario(id, c.rep.Base))
 		if err != nil {
 			// The place is one in the scenario that was made of the measurement, and of no use to anybody.
-			return nil, usage("%s: it cannot be simulated: %s", x.at, place.ReplaceAllString(err.Error(), ""))
+			return nil, Usagef("%s: it cannot be simulated: %s", x.at, place.ReplaceAllString(err.Error(), ""))
 		}
 		c.ids[x], cal.files[id], cal.at[id] = id, v, figureAt{v, 0}
 	}

@@ -25,8 +25,8 @@ func TestChurnFigureHasSettled(t *testing.T) {
 				t.Fatal(err)
 			}
 			out := ran(t, s)
-			misses, _ := out.counter("host0.hca.mtt_misses")
-			lookups, _ := out.counter("host0.hca.mtt_lookups")
+			misses, _ := out.Counter("host0.hca.mtt_misses")
+			lookups, _ := out.Counter("host0.hca.mtt_lookups")
 			missed[i] = misses / lookups
 		}
 		if off := math.Abs(missed[1]/missed[0] - 1); off > steady || math.IsNaN(off) {

@@ -81,7 +81,7 @@ func (p completionPoint) build(x *Env) (*completionBed, error) {
 	}
 	m, err := os.New(e, os.Config{Params: par, CPUs: p.cores, Nodes: p.nodes, Slower: p.slower})
 	if err != nil {
-		return nil, usage("%w", err)
+		return nil, Usagef("%w", err)
 	}
 	vectors := p.vectors
 	if vectors == 0 {
@@ -89,11 +89,11 @@ func (p completionPoint) build(x *Env) (*completionBed, error) {
 	}
 	a, err := completion.New(m, completion.Config{Params: adapterCosts(x.costs), Vectors: vectors, Affinity: p.affinity, Unbound: p.unbound, Batch: p.batch, BudgetIRQ: p.budgetIRQ, BudgetWorkqueue: p.budgetWQ})
 	if err != nil {
-		return nil, usage("%w", err)
+		return nil, Usagef("%w", err)
 	}
 	b := &completionBed{e, m, a, p.load(e)}
 	if err := b.o.Start(a); err != nil {
-		return nil, usage("%w", err)
+		return nil, Usagef("%w", err)
 	}
 	return b, p.hog(m)
 }
@@ -101,12 +101,12 @@ func (p completionPoint) build(x *Env) (*completionBed, error) {
 // hog starts threads of programs that use their cores all the time.
 func (p completionPoint) hog(m *os.Machine) error {
 	if p.background > p.cores {
-		return usage("%d programs in the background of %d cores: want one for each core at most", p.background, p.cores)
+		return Usagef("%d programs in the background of %d cores: want one for each core at most", p.background, p.cores)
 	}
 	for i := range p.background {
 		set, err := m.CPUSet(i, 1)
 		if err != nil {
-			return usage("%w", err)
+			return Usagef("%w", err)
 		}
 		t := m.NewThread(fmt.Sprintf("program %d", i), set, i, func(t *os.Thread) {
 			for {
@@ -252,5 +252,5 @@ func (r *completionResult) setLimit(row *table.Row) {
 			limit = sim.Lock
 		}
 	}
-	row.Set(limitedBy, limit.String()).Set(limitUnit, fmt.Sprintf("core %d", core)).Set(limitPercent, r.busiest)
+	row.Set(LimitedBy, limit.String()).Set(limitUnit, fmt.Sprintf("core %d", core)).Set(limitPercent, r.busiest)
 }

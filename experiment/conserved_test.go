@@ -61,7 +61,7 @@ func overPort(t rapid.TB, text, profile string) float64 {
 		t.Skip(err)
 	}
 	bits, measured := 0.0, out.loads[0].Duration.Seconds()
-	for i, r := range out.results {
+	for i, r := range out.Results {
 		bits += r.Rate() * float64(out.loads[i].Payload) * 8 * measured
 	}
 	return bits - 100e9*measured

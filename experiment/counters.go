@@ -43,8 +43,8 @@ func growth(before, after []testbed.Reading) []reading {
 	return g
 }
 
-// counter is the sum of the counters of a short name, with or without its host.
-func (o *outcome) counter(name string) (float64, bool) {
+// Counter is the sum of the counters of a short name, with or without its host.
+func (o *Outcome) Counter(name string) (float64, bool) {
 	sum, found := 0.0, false
 	for i := range o.counters {
 		r := &o.counters[i]

@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
 	"github.com/rdmasim/rdmasim/experiment/chart"
 	"github.com/rdmasim/rdmasim/experiment/table"
-	"github.com/rdmasim/rdmasim/fixtures"
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
@@ -59,10 +57,10 @@ type Env struct {
 	Profile *profile.Profile
 	Seed    uint64
 	Out     *Result
+	Confirm bool // a second run shall say whether what limits a run is its limit
 	rec     *recorder
 	// counters asks for a row for each counter that changed.
 	counters bool
-	confirm  bool // a second run shall say whether what limits a run is its limit
 	vals     map[string]string
 	prefix   []sweepValue
 	costs    map[string]string // other values of the experiment's costs
@@ -120,6 +118,13 @@ func (e *Env) Step(done, total int, what string) error {
 	return nil
 }
 
+// Silent is e for runs of which nothing is kept: no rows, notes, progress, capture or timeline. The faults are the same.
+func (e *Env) Silent() *Env {
+	s := *e
+	s.Out, s.Progress, s.rec = &Result{}, nil, e.rec.silent()
+	return &s
+}
+
 // ErrInterrupted ends a run whose context was cancelled; its rows stay.
 var ErrInterrupted = errors.New("interrupted")
 
@@ -132,29 +137,8 @@ func (e *UsageError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *UsageError) Unwrap() error { return e.Err }
 
-func usage(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
-
-// All are the named experiments, by name.
-func All() []*Experiment {
-	all := []*Experiment{uarSharing(), uarFactorial(), bfregMap(), onDemandPaging(), xrcLifetimes(), completionModels(), detection()}
-	sort.Slice(all, func(i, j int) bool { return all[i].Name < all[j].Name })
-	return all
-}
-
-// Find returns the experiment of a name, or an error with the nearest one.
-func Find(name string) (*Experiment, error) {
-	var names []string
-	for _, x := range All() {
-		if x.Name == name {
-			return x, nil
-		}
-		names = append(names, x.Name)
-	}
-	if own, err := fixtures.List("scenarios"); err == nil && slices.Contains(own, name+".yaml") {
-		return nil, usage("%q is a scenario: did you mean %s.yaml?", name, name)
-	}
-	return nil, usage("unknown experiment %q%s; rdmasim list shows all of them, and the path of a scenario ends in .yaml", name, input.Suggest(name, names))
-}
+// Usagef makes a UsageError.
+func Usagef(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
 
 // Request is what a run command asks for.
 type Request struct {
@@ -183,10 +167,10 @@ func (x *Experiment) Execute(ctx context.Context, req Request, progress func(don
 		return x.scenario.execute(ctx, x, req, progress)
 	}
 	if req.Counters {
-		return nil, usage("--counters prints the counters of a scenario, and %s is an experiment: leave the flag out", x.Name)
+		return nil, Usagef("--counters prints the counters of a scenario, and %s is an experiment: leave the flag out", x.Name)
 	}
 	if req.Confirm && !x.Confirms {
-		return nil, usage("--confirm: %s does not name what limits its runs: leave the flag out", x.Name)
+		return nil, Usagef("--confirm: %s does not name what limits its runs: leave the flag out", x.Name)
 	}
 	name := req.Profile
 	if name == "" {
@@ -198,7 +182,7 @@ func (x *Experiment) Execute(ctx context.Context, req Request, progress func(don
 	}
 	prof, err := profile.Load(name)
 	if err != nil {
-		return nil, usage("--profile: %w", err)
+		return nil, Usagef("--profile: %w", err)
 	}
 	for _, kv := range over {
 		if err := prof.Set(kv.key, kv.val); err != nil {
@@ -219,7 +203,7 @@ func (x *Experiment) Execute(ctx context.Context, req Request, progress func(don
 		return nil, err
 	}
 	if (len(points) > 1 || x.Many && !x.Timeline) && req.Trace != "" {
-		return nil, usage("--trace records a single run, and this experiment makes several: use a scenario file without --sweep")
+		return nil, Usagef("--trace records a single run, and this experiment makes several: use a scenario file without --sweep")
 	}
 	rec, err := req.recorder(ctx)
 	if err != nil {
@@ -234,7 +218,7 @@ func (x *Experiment) Execute(ctx context.Context, req Request, progress func(don
 	}
 	for i, pt := range points {
 		env := &Env{Ctx: ctx, Profile: prof, Seed: req.Seed, Out: res, vals: map[string]string{}, prefix: pt,
-			Progress: progress, rec: rec, costs: req.costs, confirm: req.Confirm}
+			Progress: progress, rec: rec, costs: req.costs, Confirm: req.Confirm}
 		for k, v := range vals {
 			env.vals[k] = v
 		}
@@ -249,7 +233,7 @@ func (x *Experiment) Execute(ctx context.Context, req Request, progress func(don
 			}
 			env.Profile = clone
 		}
-		res.Hypotheses = union(res.Hypotheses, env.Profile.Hypotheses())
+		res.AddHypotheses(env.Profile)
 		res.addProfile(i, name, env.Profile.Hash())
 		if err := x.Run(env); err != nil {
 			if errors.Is(err, ErrInterrupted) {
@@ -281,17 +265,17 @@ func (x *Experiment) settings(set []string) (map[string]string, []sweepValue, er
 	for _, kv := range set {
 		k, v, ok := strings.Cut(kv, "=")
 		if !ok {
-			return nil, nil, usage("--set %q is not of the form key=value", kv)
+			return nil, nil, Usagef("--set %q is not of the form key=value", kv)
 		}
 		if p := x.param(k); p != nil {
 			if err := p.check(v); err != nil {
-				return nil, nil, usage("--set %s: %w", kv, err)
+				return nil, nil, Usagef("--set %s: %w", kv, err)
 			}
 			vals[k] = v
 		} else if strings.Contains(k, ".") {
 			over = append(over, sweepValue{k, v})
 		} else {
-			return nil, nil, usage("--set %s: %s has no key %q%s", kv, x.Name, k, input.Suggest(k, x.keys()))
+			return nil, nil, Usagef("--set %s: %s has no key %q%s", kv, x.Name, k, input.Suggest(k, x.keys()))
 		}
 	}
 	return vals, over, nil
@@ -343,30 +327,30 @@ func (r *Request) points(check func(k, v string) error) ([][]sweepValue, error) 
 	for _, s := range r.Sweep {
 		k, list, ok := strings.Cut(s, "=")
 		if !ok || list == "" {
-			return nil, usage("--sweep %q is not of the form key=v1,v2,...", s)
+			return nil, Usagef("--sweep %q is not of the form key=v1,v2,...", s)
 		}
 		if swept[oneKey(k)] {
-			return nil, usage("--sweep: %s is swept twice: give all its values at once, as in %s=v1,v2,...", oneKey(k), oneKey(k))
+			return nil, Usagef("--sweep: %s is swept twice: give all its values at once, as in %s=v1,v2,...", oneKey(k), oneKey(k))
 		}
 		swept[oneKey(k)] = true
 		if i := slices.IndexFunc(r.Set, func(kv string) bool { return strings.HasPrefix(oneKey(kv), oneKey(k)+"=") }); i >= 0 {
-			return nil, usage("--sweep gives %s its values: leave out --set %s", k, r.Set[i])
+			return nil, Usagef("--sweep gives %s its values: leave out --set %s", k, r.Set[i])
 		}
 		if k == "profile" && r.Profile != "" {
-			return nil, usage("--sweep gives the profiles: leave out --profile %s", r.Profile)
+			return nil, Usagef("--sweep gives the profiles: leave out --profile %s", r.Profile)
 		}
 		values := strings.Split(list, ",")
 		if len(values) > mostRuns/len(points) {
-			return nil, usage("--sweep %s: the sweeps make more than %d runs, the most of one command: give fewer values", k, mostRuns)
+			return nil, Usagef("--sweep %s: the sweeps make more than %d runs, the most of one command: give fewer values", k, mostRuns)
 		}
 		var next [][]sweepValue
 		for _, pt := range points {
 			for i, v := range values {
 				if err := check(k, v); err != nil {
-					return nil, usage("--sweep %s: %w", s, err)
+					return nil, Usagef("--sweep %s: %w", s, err)
 				}
 				if slices.Contains(values[:i], v) {
-					return nil, usage("--sweep %s: %s is given twice", s, v)
+					return nil, Usagef("--sweep %s: %s is given twice", s, v)
 				}
 				next = append(next, append(append([]sweepValue(nil), pt...), sweepValue{k, v}))
 			}

@@ -135,15 +135,15 @@ func TestChurnAndWork(t *testing.T) {
 	out := runText(t, "name: x\ntraffic:\n  - {name: busy, payload: 2B, inline: true, window: 8, work: 1us, duration: 100us}\n"+
 		"  - {name: keeps, churn: reg_mr, cores: [3], mrs: 3, messages: 9, work: 10us}\n"+
 		"  - {name: drops, churn: dereg_mr, cores: [4], mrs: 9, work: 20us, warmup: 10us, duration: 100us}\n")
-	if r := out.results[0].Rate() / 1e6; r < 0.8 || r > 1 {
+	if r := out.Results[0].Rate() / 1e6; r < 0.8 || r > 1 {
 		t.Errorf("%v M/s of a thread that computes 1us for each post", r)
 	}
 	for i, want := range []uint64{3, 5} {
-		if got := out.results[i+1].Threads[0].Completed; got != want {
+		if got := out.Results[i+1].Threads[0].Completed; got != want {
 			t.Errorf("load %d: %d regions, want %d", i+1, got, want)
 		}
 	}
-	if n, _ := out.counter("host0.hca.key_flushes"); n != 5 {
+	if n, _ := out.Counter("host0.hca.key_flushes"); n != 5 {
 		t.Errorf("%v flushes for 5 regions", n)
 	}
 }
@@ -174,16 +174,6 @@ func TestScenarioRefused(t *testing.T) {
 	}
 }
 
-// What a profile cannot be is bad input, also where only the device that is built from it knows.
-func TestProfileThatCannotBeIsBadInput(t *testing.T) {
-	for _, x := range All() {
-		_, err := x.Execute(t.Context(), Request{Seed: 1, Set: []string{"hca.log_max_eq=1"}}, nil)
-		if u := (*UsageError)(nil); !errors.As(err, &u) {
-			t.Errorf("%s: %v is not a usage error", x.Name, err)
-		}
-	}
-}
-
 // A cable has two ends: a load between hosts that none joins would end with a message of the transport's retries.
 func TestLoadNeedsACable(t *testing.T) {
 	for hosts, joined := range map[string]bool{"from: 0, to: 1": true, "from: 1, to: 0": true, "from: 2, to: 3": true, "from: 3, to: 3": true,
@@ -195,30 +185,6 @@ func TestLoadNeedsACable(t *testing.T) {
 		_, err := ParseScenario("s.yaml", fmt.Appendf(nil, text, "cable"))
 		if joined != (err == nil) || err != nil && !strings.Contains(err.Error(), "no cable joins them") {
 			t.Errorf("%s: %v", hosts, err)
-		}
-	}
-}
-
-// In the static generation thread domains have registers of their own, whose numbers follow
-// those of the table that QPs without a thread domain share.
-func TestBFRegMapNumbers(t *testing.T) {
-	x, err := Find("bfreg-map")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for set, want := range map[string][]string{
-		"independent=false": {`1 1 16 8 0x800 td false`, `2 2 17 8 0xa00 td false`, `3 <nil> 12 6 0x800 high false`},
-		"independent=true":  {`1 1 16 8 0x800 independent-td false`, `2 2 18 9 0x800 independent-td false`, `3 <nil> 12 6 0x800 high false`},
-	} {
-		res, err := x.Execute(t.Context(), Request{Seed: 1, Set: []string{"mode=static", "qps=3", "tds=2", set}}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, w := range want {
-			r := &res.Rows[i]
-			if got := fmt.Sprintln(r.Get("qp"), r.Get("td"), r.Get("bfreg"), r.Get("uar_page"), r.Get("offset"), r.Get("class"), r.Get("lock")); got != w+"\n" {
-				t.Errorf("%s: got %swant %s", set, got, w)
-			}
 		}
 	}
 }
@@ -259,29 +225,6 @@ func TestTransports(t *testing.T) {
 		if v, ok := res.Rows[0].Get("rate_mps").(float64); !ok || v <= 0 {
 			t.Errorf("%s: rate %v", load, res.Rows[0].Get("rate_mps"))
 		}
-	}
-}
-
-// A sweep over hypotheses names all of them, and an impossible value is reported before the
-// first point runs.
-func TestSweepOfHypotheses(t *testing.T) {
-	x, err := Find("bfreg-map")
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := x.Execute(t.Context(), Request{Seed: 1, Set: []string{"qps=1"}, Sweep: []string{"uar.bf_conflict=refetch,serialize"}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"uar.bf_conflict=refetch", "uar.bf_conflict=serialize"} {
-		if !slices.Contains(res.Hypotheses, want) {
-			t.Errorf("hypotheses %v lack %s", res.Hypotheses, want)
-		}
-	}
-	var u *UsageError
-	res, err = x.Execute(t.Context(), Request{Seed: 1, Sweep: []string{"uar.bf_conflict=none,sometimes"}}, nil)
-	if !errors.As(err, &u) || res != nil {
-		t.Errorf("got %v and a result: %v, want a usage error before the run", err, res != nil)
 	}
 }
 
@@ -327,33 +270,13 @@ func TestSweepsAreBounded(t *testing.T) {
 	for _, k := range []string{"window", "mrs", "pds", "threads", "recv_depth", "recv_postlist", "contexts", "qps_per_thread"} {
 		sweeps = append(sweeps, "traffic.0."+k+"=1,2,3,4,5,6,7,8,9,10")
 	}
-	x, err := Open(t.Context(), "stream.yaml")
+	x, err := OpenScenario(t.Context(), "stream.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = x.Execute(t.Context(), Request{Seed: 1, Sweep: sweeps}, nil)
 	if u := (*UsageError)(nil); !errors.As(err, &u) || !strings.Contains(err.Error(), "more than 100000 runs") {
 		t.Errorf("100 million runs: %v", err)
-	}
-}
-
-func TestUsageErrors(t *testing.T) {
-	if _, err := Find("uar-sharin"); err == nil || !strings.Contains(err.Error(), `did you mean "uar-sharing"`) {
-		t.Errorf("unknown experiment: %v", err)
-	}
-	x, err := Find("bfreg-map")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct{ set, want string }{
-		{"qp=3", `did you mean "qps"`}, {"qps=many", "whole number"}, {"mode=statik", `did you mean "static"`}, {"qps", "key=value"},
-		{"uar.bf_conflic=none", `did you mean "uar.bf_conflict"`}, {"qps=0", "from 1 to"},
-	} {
-		_, err := x.Execute(t.Context(), Request{Set: []string{c.set}, Seed: 1}, nil)
-		var u *UsageError
-		if err == nil || !errors.As(err, &u) || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("--set %s: got %v, want usage error with %s", c.set, err, c.want)
-		}
 	}
 }
 

@@ -16,15 +16,15 @@ import (
 func CheckWritable(ctx context.Context, path string, folder bool) error {
 	if folder && !filepath.IsAbs(path) {
 		if err := outfile.CheckFolder(); err != nil {
-			return usage("cannot make the output folder %s: %w", path, err)
+			return Usagef("cannot make the output folder %s: %w", path, err)
 		}
 	}
 	if folder {
 		if err := os.MkdirAll(path, 0o755); err != nil {
 			if to, lerr := os.Readlink(path); lerr == nil {
-				return usage("cannot make the output folder: %s is a link to %s, which is not there", path, to)
+				return Usagef("cannot make the output folder: %s is a link to %s, which is not there", path, to)
 			}
-			return usage("cannot make the output folder: %w", err)
+			return Usagef("cannot make the output folder: %w", err)
 		}
 		path = filepath.Join(path, ".probe")
 	}

@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"errors"
 	"strings"
 	"testing"
 )
@@ -79,26 +78,5 @@ func TestChangesAreOfTheCopy(t *testing.T) {
 	}
 	if again, err := s.with(); err != nil || again.Traffic[0].Mix[0].Verb != "send" || again.Traffic[0].Cores[0] != 3 {
 		t.Errorf("the next copy has the change (%v)", err)
-	}
-}
-
-// A value of the profile that an experiment sets itself is refused, and not replaced without a word.
-func TestValuesThatExperimentsSet(t *testing.T) {
-	for _, c := range []struct{ name, set, says string }{
-		{"odp scenario=incast", "link.pfc=false", "give --set pfc="},
-		{"odp scenario=warmup buffer_mib=1", "link.pfc=false", ""},
-		{"bfreg-map", "provider.independent_td=true", "give --set independent="},
-		{"uar-factorial", "provider.td_keeps_qp_lock=true", "columns"},
-		{"uar-sharing graph=2", "provider.independent_td=true", "graph 2"},
-	} {
-		words := strings.Fields(c.name)
-		x, err := Find(words[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = x.Execute(t.Context(), Request{Set: append(words[1:], c.set), Seed: 1}, nil)
-		if bad := (*UsageError)(nil); c.says == "" && err != nil || c.says != "" && (!errors.As(err, &bad) || !strings.Contains(err.Error(), c.says)) {
-			t.Errorf("%s, %s: %v", c.name, c.set, err)
-		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // limitOf runs a scenario and returns what limits it, and what a second run with more of that says.
-func limitOf(t *testing.T, lockstep bool, text string, changes ...sweepValue) (sim.Load, *confirmation) {
+func limitOf(t *testing.T, lockstep bool, text string, changes ...sweepValue) (sim.Load, *Confirmation) {
 	t.Helper()
 	s, p := changed(t, text, changes...)
 	rec := &recorder{lockstep: lockstep}

@@ -29,8 +29,8 @@ func TestLoadsOnDemand(t *testing.T) {
 			t.Fatalf("%s: %v", c.traffic, err)
 		}
 		out := ran(t, s)
-		n, _ := out.counter("kernel.num_page_faults")
-		if r := out.results[0]; r.Failed != nil || r.Threads[0].Completed != 8 || n == 0 {
+		n, _ := out.Counter("kernel.num_page_faults")
+		if r := out.Results[0]; r.Failed != nil || r.Threads[0].Completed != 8 || n == 0 {
 			t.Errorf("%s: %d messages, %v page faults, %v", c.traffic, r.Threads[0].Completed, n, r.Failed)
 		}
 	}

@@ -33,31 +33,6 @@ func drawn(t *testing.T, x *Experiment, req Request) map[string]string {
 	return pictures
 }
 
-// A picture of one point is drawn.
-func TestPlotOfOnePoint(t *testing.T) {
-	x, err := Find("uar-sharing")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p := drawn(t, x, Request{Set: []string{"threads=1", "ablate=false", "duration_us=10"}}); len(p) != 2 {
-		t.Errorf("%d pictures", len(p))
-	}
-}
-
-// So is a sweep over an experiment, a line for each point.
-func TestSweepOfAnExperimentIsDrawn(t *testing.T) {
-	x, err := Find("uar-factorial")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := drawn(t, x, Request{Set: []string{"duration_us=10"}, Sweep: []string{"threads=2,4"}})["uar-factorial.svg"]
-	for _, want := range []string{">shared by 2, lock=none, threads=2<", ">shared by all, lock=QP lock, threads=4<", ">own<"} {
-		if !strings.Contains(p, want) {
-			t.Errorf("no %s", want)
-		}
-	}
-}
-
 // A sweep of one's own is drawn, with where it is from below it.
 func TestSweepIsDrawn(t *testing.T) {
 	s, err := ParseScenario("s.yaml", []byte("name: mine\ntraffic: [{name: writes, messages: 100}, {name: pings, cores: [3], measure: latency, messages: 10}]\n"))

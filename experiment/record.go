@@ -60,7 +60,7 @@ func (r *Request) recorder(ctx context.Context) (*recorder, error) {
 			if errors.Is(err, outfile.ErrInterrupted) {
 				return nil, fmt.Errorf("%s: %w", f.flag, err)
 			}
-			return nil, usage("%s: %w", f.flag, err)
+			return nil, Usagef("%s: %w", f.flag, err)
 		}
 	}
 	if rec.capture != nil {
@@ -81,7 +81,7 @@ func (r *Request) readFault(ctx context.Context) ([]byte, error) {
 	}
 	src, err := input.ReadFile(ctx, r.Fault)
 	if err != nil {
-		return nil, usage("--fault: %w", err)
+		return nil, Usagef("--fault: %w", err)
 	}
 	return src, nil
 }
@@ -221,10 +221,4 @@ func pointName(pt []sweepValue) string {
 }
 
 // runName is the name of one of an experiment's runs in a capture.
-func (e *Env) runName(format string, args ...any) string {
-	name := fmt.Sprintf(format, args...)
-	if len(e.prefix) > 0 {
-		name = pointName(e.prefix) + " " + name
-	}
-	return name
-}
+func (e *Env) runName(name string) string { return strings.TrimSpace(pointName(e.prefix) + " " + name) }

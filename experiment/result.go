@@ -83,6 +83,11 @@ func (r *Result) seeds() string {
 	return fmt.Sprintf("seed %d", r.Seed)
 }
 
+// AddHypotheses adds the hypotheses that are on in a profile with which the experiment ran.
+func (r *Result) AddHypotheses(p *profile.Profile) {
+	r.Hypotheses = union(r.Hypotheses, p.Hypotheses())
+}
+
 // Formats are the values of --format.
 var Formats = []string{"table", "json", "csv"}
 

@@ -36,7 +36,7 @@ func sweepPlots(name string, points [][]sweepValue) []chart.Plot {
 func ScenarioPlots(name string, keys, values, others []string) []chart.Plot {
 	all := chart.LoadPlots(name, keys, values, others)
 	limit := all[0]
-	limit.File, limit.Title, limit.Y, limit.YLabel, limit.YWords = name+"-limit", name+": what limits each load", limitedBy, "limited by", limitWords()
+	limit.File, limit.Title, limit.Y, limit.YLabel, limit.YWords = name+"-limit", name+": what limits each load", LimitedBy, "limited by", limitWords()
 	return append(all, limit)
 }
 

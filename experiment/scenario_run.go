@@ -120,7 +120,7 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 	}
 	base, err := s.with(changes...)
 	if err != nil {
-		return nil, usage("--set: %w", err)
+		return nil, Usagef("--set: %w", err)
 	}
 	points, err := req.points(func(k, _ string) error {
 		if k == "name" { // a column of the result has that name
@@ -135,14 +135,14 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 	for _, pt := range points {
 		sc, err := base.with(pt...)
 		if err != nil {
-			return nil, usage("--sweep: %w", err)
+			return nil, Usagef("--sweep: %w", err)
 		}
 		for _, what := range sc.sharedCores() {
 			shared[what]++
 		}
 	}
 	if len(points) > 1 && req.Trace != "" {
-		return nil, usage("--trace records a single run: leave out --sweep")
+		return nil, Usagef("--trace records a single run: leave out --sweep")
 	}
 	prof, err := base.profile()
 	if err != nil {
@@ -165,13 +165,13 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 	for i, pt := range points {
 		sc, err := base.with(pt...)
 		if err != nil {
-			return res, usage("--sweep: %w", err)
+			return res, Usagef("--sweep: %w", err)
 		}
 		p, err := sc.profile()
 		if err != nil {
-			return res, usage("--sweep: %w", err)
+			return res, Usagef("--sweep: %w", err)
 		}
-		res.Hypotheses = union(res.Hypotheses, p.Hypotheses())
+		res.AddHypotheses(p)
 		if progress != nil {
 			progress(i, len(points), s.Name)
 		}
@@ -183,7 +183,7 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 			rec.expect(plan)
 		}
 		res.addProfile(i, sc.Profile, p.Hash())
-		env := &Env{Ctx: ctx, Seed: req.Seed, Out: res, prefix: pt, rec: rec, counters: req.Counters, confirm: req.Confirm}
+		env := &Env{Ctx: ctx, Seed: req.Seed, Out: res, prefix: pt, rec: rec, counters: req.Counters, Confirm: req.Confirm}
 		for _, what := range sc.sharedCores() {
 			if shared[what] == len(points) {
 				res.Note("%s", what)

@@ -79,7 +79,7 @@ type trialResult struct {
 // in groups first: of a group that changes nothing, none does.
 func FindSensitivity(ctx context.Context, x *Experiment, req Request, progress func(done, total int, what string)) (*Sensitivity, error) {
 	if req.Pcap != "" || req.Trace != "" {
-		return nil, usage("--sensitivity makes many runs, and --pcap and --trace record one: leave them out")
+		return nil, Usagef("--sensitivity makes many runs, and --pcap and --trace record one: leave them out")
 	}
 	s := &Sensitivity{Settings: []string{}, Conclusions: []string{}, Values: []Sensitive{}, NotVaried: []string{}, Complete: true}
 	req.Set = slices.Clone(req.Set)

@@ -92,5 +92,5 @@ func StoredSensitivity(name string, set []string) (*SensitivityReport, error) {
 		}
 		known = append(known, line)
 	}
-	return nil, usage("no sensitivity is stored for these settings: drop --stored to compute it; the stored ones are %s", strings.Join(known, "; "))
+	return nil, Usagef("no sensitivity is stored for these settings: drop --stored to compute it; the stored ones are %s", strings.Join(known, "; "))
 }

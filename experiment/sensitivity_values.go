@@ -96,7 +96,7 @@ func (p *Param) candidate() *candidate {
 func (x *Experiment) profileOf(req Request) (*profile.Profile, error) {
 	for _, s := range req.Sweep {
 		if strings.HasPrefix(s, "profile=") {
-			return nil, usage("--sensitivity varies the values of one profile: leave out --sweep %s", s)
+			return nil, Usagef("--sensitivity varies the values of one profile: leave out --sweep %s", s)
 		}
 	}
 	if x.scenario != nil {

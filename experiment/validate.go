@@ -12,7 +12,6 @@ import (
 	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/fixtures"
 	"github.com/rdmasim/rdmasim/internal/cli/input"
-	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
 // Validation is a file of published figures with the scenario that should give
@@ -175,7 +174,7 @@ func Validate(ctx context.Context, files []string, prof string, seed uint64, pro
 		}
 	}
 	if len(chosen) == 0 && len(rep.NotModelled) == 0 {
-		return nil, usage("there is no check for profile %q%s", prof, input.Suggest(prof, profiles))
+		return nil, Usagef("there is no check for profile %q%s", prof, input.Suggest(prof, profiles))
 	}
 	for i, v := range chosen {
 		rep.fitted += len(v.Fitted)
@@ -217,7 +216,7 @@ func loadValidations(ctx context.Context, files []string) ([]*Validation, error)
 	for _, f := range files {
 		src, err := input.ReadFile(ctx, f)
 		if err != nil {
-			return nil, usage("cannot read the validation file: %w", err)
+			return nil, Usagef("cannot read the validation file: %w", err)
 		}
 		v, err := ParseValidation(f, src)
 		if err != nil {
@@ -230,7 +229,7 @@ func loadValidations(ctx context.Context, files []string) ([]*Validation, error)
 
 // judge runs each run of the file once and appends a check for each figure.
 func (v *Validation) judge(ctx context.Context, seed uint64, rep *ValidationReport) error {
-	outs := map[string]*outcome{}
+	outs := map[string]*Outcome{}
 	for _, name := range keysOf(v.Runs) {
 		if ctx.Err() != nil {
 			return ErrInterrupted
@@ -292,19 +291,9 @@ func (v *Validation) sources() (notes []string, err error) {
 		if _, ok := p.Lookup(key); !ok {
 			return nil, v.doc.Errorf("parameters."+strconv.Itoa(i), "there is no value %q%s", key, input.Suggest(key, p.Keys()))
 		}
-		notes = append(notes, fmt.Sprintf("%d: %s", v.Check, withSource(p, key)))
+		notes = append(notes, fmt.Sprintf("%d: %s", v.Check, p.WithSource(key)))
 	}
 	return notes, nil
-}
-
-// withSource is a value of a profile with its source.
-func withSource(p *profile.Profile, key string) string {
-	v, _ := p.Lookup(key)
-	why := v.Source
-	if v.Reason != "" {
-		why += ": " + v.Reason
-	}
-	return fmt.Sprintf("%s = %s (%s)", key, p.Get(key), why)
 }
 
 func union(a, b []string) []string {
@@ -328,7 +317,7 @@ func contains(a []string, s string) bool {
 
 // metric is a value of the first load's row, or with its name before it of another one's, or
 // the sum of a counter. note, unless empty, is why the value means little.
-func (o *outcome) metric(name string) (v float64, note string, err error) {
+func (o *Outcome) metric(name string) (v float64, note string, err error) {
 	if o.row != nil {
 		if v, ok := o.row.Float(name); ok {
 			return v, "", nil
@@ -343,7 +332,7 @@ func (o *outcome) metric(name string) (v float64, note string, err error) {
 				continue
 			}
 		}
-		row := trafficRow(l, o.results[i])
+		row := trafficRow(l, o.Results[i])
 		v, ok := row.Float(own)
 		if !ok {
 			continue
@@ -353,10 +342,10 @@ func (o *outcome) metric(name string) (v float64, note string, err error) {
 		}
 		return v, note, nil
 	}
-	if v, ok := o.counter(name); ok {
+	if v, ok := o.Counter(name); ok {
 		return v, "", nil
 	}
-	row := trafficRow(o.loads[0], o.results[0])
+	row := trafficRow(o.loads[0], o.Results[0])
 	names := slices.Clone(row.Keys())
 	for i := range o.counters {
 		names = append(names, o.counters[i].short(false))

@@ -39,7 +39,7 @@ var aRate = regexp.MustCompile(`_mps$|(^|\.)gbps$|_us$|_ns$`)
 
 // valueOf is a figure of the runs with window i, were each count so many times what it is; ok is false if there is no such run. A figure that is the
 // same with twice the counts, as a share of look-ups that miss is, does not depend on how long it is measured.
-func valueOf(value string, outs map[string][2]*outcome, i int, counts float64) (v float64, ok bool, err error) {
+func valueOf(value string, outs map[string][2]*Outcome, i int, counts float64) (v float64, ok bool, err error) {
 	ok = true
 	v, err = Eval(value, func(run, metric string) (float64, error) {
 		if outs[run][i] == nil {
@@ -66,9 +66,9 @@ func TestFiguresInLongerWindows(t *testing.T) {
 		if number := strconv.Itoa(v.Check); v.NotModelled != "" || *longerChecks != "all" && !slices.Contains(strings.Split(*longerChecks, ","), number) {
 			continue
 		}
-		outs := map[string][2]*outcome{}
+		outs := map[string][2]*Outcome{}
 		for _, name := range keysOf(v.Runs) {
-			var o [2]*outcome
+			var o [2]*Outcome
 			for i, times := range []int64{1, *longerTimes} {
 				s, err := v.run(name)
 				if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rdmasim/rdmasim/experiment"
+	"github.com/rdmasim/rdmasim/experiment/studies"
 	"github.com/rdmasim/rdmasim/experiment/sweep"
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/internal/cli/input/commands"
@@ -28,7 +29,7 @@ func listCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			w := c.OutOrStdout()
 			fmt.Fprintln(w, "Experiments, to run with: rdmasim run NAME [--set key=value] [--sweep key=v1,v2]")
-			for _, x := range experiment.All() {
+			for _, x := range studies.All() {
 				fmt.Fprintf(w, "\n  %s: %s\n", x.Name, x.Title)
 				tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 				for _, p := range x.Params {
@@ -79,7 +80,7 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 				return &experiment.UsageError{Err: err}
 			}
 			req.Version = experiment.Version()
-			x, err := experiment.Open(c.Context(), args[0])
+			x, err := studies.Open(c.Context(), args[0])
 			if err != nil {
 				return err
 			}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/attach/exec"
 	"github.com/rdmasim/rdmasim/experiment"
+	"github.com/rdmasim/rdmasim/experiment/studies"
 	"github.com/rdmasim/rdmasim/experiment/sweep"
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/internal/cli/input/commands"
@@ -151,7 +152,7 @@ func knownCommand(c *cobra.Command, args []string) error {
 	for _, sub := range c.Commands() {
 		names = append(names, sub.Name())
 	}
-	if _, err := experiment.Find(args[0]); c == c.Root() && (err == nil || strings.HasSuffix(args[0], ".yaml")) {
+	if _, err := studies.Find(args[0]); c == c.Root() && (err == nil || strings.HasSuffix(args[0], ".yaml")) {
 		return fmt.Errorf("unknown command %q (did you mean rdmasim run %[1]s?)", args[0])
 	}
 	return fmt.Errorf("unknown command %q%s", args[0], commands.Meant(c, args[0], names))

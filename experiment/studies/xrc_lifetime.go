@@ -1,4 +1,4 @@
-package experiment
+package studies
 
 import (
 	"errors"
@@ -147,7 +147,7 @@ func (l *life) file() string {
 
 // connect opens everything: the sender's initiator and the creator's target QP, and what the second process has.
 func (l *life) connect(t verbs.Thread) error {
-	hosts := l.b.tb.Hosts()
+	hosts := l.b.TB.Hosts()
 	var err error
 	if l.from.Member, err = workload.OpenMember(t, hosts[0], l.d.calls); err != nil {
 		return err
@@ -200,7 +200,7 @@ const inboxDepth = 4
 
 // user starts a process of the node, which opens the domain, posts receives, and does what more says.
 func (l *life) user(t verbs.Thread, more func(t verbs.Thread, u *user) error) (*user, error) {
-	m, err := workload.OpenMember(t, l.b.tb.Hosts()[1], l.d.calls)
+	m, err := workload.OpenMember(t, l.b.TB.Hosts()[1], l.d.calls)
 	if err != nil {
 		return nil, err
 	}
@@ -284,7 +284,7 @@ func (l *life) reopen(t verbs.Thread) error {
 	if !l.c.reopens {
 		return nil
 	}
-	third, err := workload.OpenMember(t, l.b.tb.Hosts()[1], l.d.calls)
+	third, err := workload.OpenMember(t, l.b.TB.Hosts()[1], l.d.calls)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package experiment
+package studies
 
 import (
 	"fmt"
@@ -7,18 +7,19 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/experiment/chart"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim/hca"
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
-func detection() *Experiment {
-	return &Experiment{
+func detection() *experiment.Experiment {
+	return &experiment.Experiment{
 		Name:    "detection",
 		Title:   "how long until a program knows that its peer is dead, and what it sees, by cause, ACK timeout and retry count",
 		Profile: "connectx-6",
-		Params: []Param{
+		Params: []experiment.Param{
 			{Key: "cause", Default: "all", Allowed: append([]string{"all"}, causeNames()...), Help: causeHelp()},
 			{Key: "timeout", Default: "all", Allowed: codes(31), Help: "code of the queue pair's ACK timeout, 4.096 us x 2^timeout; all: 14 and 20 for each cause, and more of them for qp-gone"},
 			{Key: "retry_cnt", Default: "all", Allowed: codes(7), Help: "retries after timeouts and NAKs; all: 7 for each cause, and fewer for qp-gone"},
@@ -31,7 +32,7 @@ func detection() *Experiment {
 			{Key: "peer_qps", Default: "400", Min: 0, Max: 10_000, Help: "killed: further queue pairs of the peer, which the kernel destroys too"},
 		},
 		Columns: []string{"cause", "timeout", "retry_cnt", "floor", "formula_ms", "detection_ms", "completion_ms", "transmissions", "adaptive", "regular", "status", "vendor_err", "landed_bytes"},
-		More:    More{Kinds: []string{"cause"}, Lead: []string{"cause", "timeout", "retry_cnt"}, Columns: shownCounters},
+		More:    experiment.More{Kinds: []string{"cause"}, Lead: []string{"cause", "timeout", "retry_cnt"}, Columns: shownCounters},
 		Plots: []chart.Plot{{File: "detection", Title: "From a WRITE that nobody answers to RETRY_EXC_ERR", X: "timeout", Y: "detection_ms", XLabel: "ACK timeout code", YLabel: "ms",
 			Series: "series", Only: map[string]any{"row": "schedule"}, LogY: true, Least: true}},
 		Many: true, Run: runDetection,
@@ -58,7 +59,7 @@ var (
 const usualRetries = 7
 
 // failures are the points that are asked for.
-func (e *Env) failures() (all []failure) {
+func failures(e *experiment.Env) (all []failure) {
 	chosen := causes
 	if name := e.String("cause"); name != "all" {
 		chosen = slices.DeleteFunc(slices.Clone(causes), func(c cause) bool { return c.name != name })
@@ -95,8 +96,8 @@ func (e *Env) failures() (all []failure) {
 	return all
 }
 
-func runDetection(env *Env) error {
-	all := env.failures()
+func runDetection(env *experiment.Env) error {
+	all := failures(env)
 	for i := range all {
 		if err := all[i].check(); err != nil {
 			return err
@@ -122,13 +123,13 @@ func runDetection(env *Env) error {
 // check refuses what would wait for ever, and a profile that cannot be.
 func (x *failure) check() (err error) {
 	if x.timeout == 0 && x.cause.silent {
-		return usage("timeout=0: without an ACK timer a request that nobody answers waits for ever, and %s ends by nothing else: give a timeout of 1 to 31", x.cause.name)
+		return experiment.Usagef("timeout=0: without an ACK timer a request that nobody answers waits for ever, and %s ends by nothing else: give a timeout of 1 to 31", x.cause.name)
 	}
 	if x.cause.name == "no-receive" && x.Int("rnr_retry") == 7 {
-		return usage("rnr_retry=7: 7 means to retry without end, so that no-receive is never reported: give 0 to 6, or another cause")
+		return experiment.Usagef("rnr_retry=7: 7 means to retry without end, so that no-receive is never reported: give 0 to 6, or another cause")
 	}
 	if x.after() > 0 && x.cause.name == "no-receive" {
-		return usage("after_us=%s: that no receive is posted must be so before the request: leave after_us out with no-receive", x.String("after_us"))
+		return experiment.Usagef("after_us=%s: that no receive is posted must be so before the request: leave after_us out with no-receive", x.String("after_us"))
 	}
 	x.prof, err = x.profile()
 	return err
@@ -143,7 +144,7 @@ func (x *failure) profile() (*profile.Profile, error) {
 		}
 	}
 	if x.floor != "profile" {
-		if err := x.varies("hca.min_ack_timeout_limit_disabled", "give --set floor="); err != nil {
+		if err := varies(x.Env, "hca.min_ack_timeout_limit_disabled", "give --set floor="); err != nil {
 			return nil, err
 		}
 		if err := p.Set("hca.min_ack_timeout_limit_disabled", strconv.FormatBool(x.floor == "false")); err != nil {
@@ -151,7 +152,7 @@ func (x *failure) profile() (*profile.Profile, error) {
 		}
 	}
 	if err := p.Validate(); err != nil {
-		return nil, usage("%w", err)
+		return nil, experiment.Usagef("%w", err)
 	}
 	return p, nil
 }
@@ -178,7 +179,7 @@ func formula(timeout, retries int) time.Duration {
 	return time.Duration(roce.AckTimeout(uint8(timeout))) * time.Duration(retries+1)
 }
 
-func detectionNotes(env *Env, p *profile.Profile) {
+func detectionNotes(env *experiment.Env, p *profile.Profile) {
 	n := env.Note
 	n("detection_ms is the time from the post of a WRITE (no-receive: of a SEND) to its completion in error; completion_ms to one without. formula_ms is (retry_cnt+1) x 4.096 us x 2^timeout. transmissions are its request packets, adaptive is how much roce_adp_retrans grew, regular local_ack_timeout_err.")
 	switch h := &p.HCA; {

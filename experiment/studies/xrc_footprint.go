@@ -1,9 +1,10 @@
-package experiment
+package studies
 
 import (
 	"fmt"
 	"math"
 
+	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/sim/testbed"
 	"github.com/rdmasim/rdmasim/verbs"
@@ -51,7 +52,7 @@ func (x *xrcRun) footprint() error {
 		var run []meshSize
 		for nodes := 2; nodes <= most; nodes *= 2 {
 			if err := x.Ctx.Err(); err != nil {
-				return ErrInterrupted
+				return experiment.ErrInterrupted
 			}
 			row := x.meshRow(&k, nodes)
 			qps, _ := row.Float("qps")
@@ -134,7 +135,7 @@ func expectedMisses(qps, places int) float64 {
 // simulateMesh runs a mesh, adds to the row what the node's device counts, and returns what the node has.
 func (x *xrcRun) simulateMesh(k *meshKind, nodes int, row *table.Row) (size meshSize, err error) {
 	name := fmt.Sprintf("footprint, %s, %d nodes", k.name, nodes)
-	err = x.on(name, make([]testbed.HostConfig, 2), nil, func(t verbs.Thread, b *bed) error {
+	err = on(x.Env, name, make([]testbed.HostConfig, 2), nil, func(t verbs.Thread, b *bed) error {
 		m := &mesh{x: x, b: b, kind: k, nodes: nodes, processes: x.Int("processes"), depth: x.Int("depth")}
 		if err := m.build(t); err != nil {
 			return err

@@ -1,9 +1,10 @@
-package experiment
+package studies
 
 import (
 	"fmt"
 	"syscall"
 
+	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/testbed"
@@ -58,7 +59,7 @@ func (x *odpRun) ring() uint64 { return uint64(x.window) * x.message }
 // checkThrash refuses a working set that is not even one message.
 func (x *odpRun) checkThrash() error {
 	if workingSet(uint64(x.Int("memory_mib"))<<20, ratios[0]) < x.message {
-		return usage("memory_mib=%d: a working set of %d %% is less than one message of %d KiB: give more memory_mib or a smaller message_kib", x.Int("memory_mib"), ratios[0], x.message>>10)
+		return experiment.Usagef("memory_mib=%d: a working set of %d %% is less than one message of %d KiB: give more memory_mib or a smaller message_kib", x.Int("memory_mib"), ratios[0], x.message>>10)
 	}
 	return nil
 }
@@ -77,7 +78,7 @@ func (x *odpRun) press(w warming, ratio int, memory, swap uint64) (row table.Row
 		return row, nil
 	}
 	hosts := []testbed.HostConfig{{Resident: memory, Swap: swap}, {}}
-	err = x.on(fmt.Sprintf("thrash, %s, %d %%", w.name, ratio), hosts, nil, func(t verbs.Thread, b *bed) error {
+	err = on(x.Env, fmt.Sprintf("thrash, %s, %d %%", w.name, ratio), hosts, nil, func(t verbs.Thread, b *bed) error {
 		s, err := x.newSending(t, b, size, workload.EndpointOptions{})
 		if err != nil {
 			return err
@@ -126,14 +127,14 @@ func (x *odpRun) squeeze(t verbs.Thread, b *bed, s *sending, w warming, row *tab
 		return err
 	}
 	b.mark(t, src.regions())
-	b.began(t)
+	b.Begin(t)
 	start := t.Now()
 	n, err := s.send(t, src, nil)
 	if err != nil {
 		return err
 	}
 	took := t.Now() - start
-	b.limited(t, row, start+took)
+	b.Limit(t, row, start+took)
 	after, err := faults.PageFaults(t)
 	again := 100 * float64(after.Major-before.Major) * odpPage / float64(n)
 	row.Set("goodput_gbps", gbps(n, took)).Set("refault_percent", again).Set("thrashing", again >= thrashingFrom).Set("majflt", after.Major-before.Major)

@@ -1,4 +1,4 @@
-package experiment
+package studies
 
 import (
 	"errors"
@@ -6,6 +6,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/rdmasim/rdmasim/experiment"
 )
 
 // The working set of a row is the one that its ratio says, for every size of messages: pinned memory is as large as it, and
@@ -17,7 +19,7 @@ func TestWorkingSetIsTheRatio(t *testing.T) {
 		if set[0] == "memory_mib=3" {
 			memory *= 3
 		}
-		for _, r := range res.series("thrash", "pinned") {
+		for _, r := range rowsOf(res, "thrash", "pinned") {
 			ratio := value(t, r, "ratio")
 			if ratio > 1 {
 				if r.Get("error") != "ENOMEM" {
@@ -29,7 +31,7 @@ func TestWorkingSetIsTheRatio(t *testing.T) {
 				t.Errorf("%v: %v times memory are %v KiB", set, ratio, got)
 			}
 		}
-		for _, r := range res.series("thrash", "on demand") {
+		for _, r := range rowsOf(res, "thrash", "on demand") {
 			if ratio := value(t, r, "ratio"); value(t, r, "num_odp_mr_pages") > ratio*memory/4 || ratio > 1 && value(t, r, "majflt") == 0 {
 				t.Errorf("%v: %v times memory: %v", set, ratio, r)
 			}
@@ -41,7 +43,7 @@ func TestWorkingSetIsTheRatio(t *testing.T) {
 func TestBounceBuffersTakeMemory(t *testing.T) {
 	for window, want := range map[int]string{1024: "ENOMEM", 256: "ENOMEM", 192: "thrashing", 128: "fits"} {
 		res := odpRows(t, "scenario=thrash", "memory_mib=1", "message_kib=4", fmt.Sprint("window=", window))
-		r := res.series("thrash", bouncing)[0] // half of memory
+		r := rowsOf(res, "thrash", bouncing)[0] // half of memory
 		got := fmt.Sprint(r.Get("error"))
 		if r.Get("error") == nil {
 			got = map[bool]string{true: "thrashing", false: "fits"}[value(t, r, "majflt") > 0]
@@ -49,7 +51,7 @@ func TestBounceBuffersTakeMemory(t *testing.T) {
 		if got != want {
 			t.Errorf("%d bounce buffers of 4 KiB beside 512 KiB in 1 MiB: %s, want %s", window, got, want)
 		}
-		if r := res.series("thrash", "on demand")[0]; r.Get("error") != nil || value(t, r, "majflt") != 0 {
+		if r := rowsOf(res, "thrash", "on demand")[0]; r.Get("error") != nil || value(t, r, "majflt") != 0 {
 			t.Errorf("on demand, %d outstanding: %v", window, r)
 		}
 	}
@@ -59,7 +61,7 @@ func TestBounceBuffersTakeMemory(t *testing.T) {
 func TestThrashWithoutSwap(t *testing.T) {
 	res := odpRows(t, "scenario=thrash", "memory_mib=1", "message_kib=32", "swap_mib=0")
 	for series, most := range map[string]float64{"on demand": 1, "pinned": 1, bouncing: 0.5} { // of which the ring takes half
-		for _, r := range res.series("thrash", series) {
+		for _, r := range rowsOf(res, "thrash", series) {
 			if ratio := value(t, r, "ratio"); (r.Get("error") == nil) != (ratio <= most) || r.Get("error") == nil && value(t, r, "majflt") != 0 {
 				t.Errorf("%s, %v times memory: %v", series, ratio, r)
 			}
@@ -73,7 +75,7 @@ func TestWarmupSendsAllOfTheBuffer(t *testing.T) {
 	res := odpRows(t, set...)
 	pages := 7.0 * 256
 	for _, series := range []string{"cold", "cold, unprivileged", "cold, whole address space"} {
-		r := res.series("warmup", series)[0]
+		r := rowsOf(res, "warmup", series)[0]
 		if got := value(t, r, "page_faults"); got != pages || value(t, r, "num_page_faults") != 2 || value(t, r, "efficiency_percent") != 50 {
 			t.Errorf("%s: %v", series, r)
 		}
@@ -83,13 +85,13 @@ func TestWarmupSendsAllOfTheBuffer(t *testing.T) {
 		if key == "pinned_kib" {
 			want *= 4
 		}
-		if got := value(t, res.series("warmup", series)[0], key); got != want {
+		if got := value(t, rowsOf(res, "warmup", series)[0], key); got != want {
 			t.Errorf("%s: %s is %v, want %v", series, key, got, want)
 		}
 	}
 	for _, series := range warmupSeries() { // bytes by the rate and the time of each sample
 		bits, before := 0.0, 0.0
-		for _, r := range res.series("warmup-time", series.name) {
+		for _, r := range rowsOf(res, "warmup-time", series.name) {
 			at := value(t, r, "time_us")
 			bits, before = bits+value(t, r, "goodput_gbps")*1000*(at-before), at
 		}
@@ -98,7 +100,7 @@ func TestWarmupSendsAllOfTheBuffer(t *testing.T) {
 		}
 	}
 	small := odpRows(t, "scenario=warmup", "buffer_mib=7", "message_kib=1024", "passes=2")
-	big, exact := value(t, res.series("warmup", "pinned")[0], "goodput_gbps"), value(t, small.series("warmup", "pinned")[0], "goodput_gbps")
+	big, exact := value(t, rowsOf(res, "warmup", "pinned")[0], "goodput_gbps"), value(t, rowsOf(small, "warmup", "pinned")[0], "goodput_gbps")
 	if math.Abs(big/exact-1) > 0.02 {
 		t.Errorf("pinned: %v Gb/s, and %v with messages that divide the buffer", big, exact)
 	}
@@ -110,11 +112,11 @@ func TestCacheStaysWithinItsSize(t *testing.T) {
 		message, window, holds int
 	}{{64, 16, 0}, {64, 32, 16}, {300, 16, 3}, {1024, 16, 1}, {1024, 1, 0}} {
 		res := odpRows(t, "scenario=warmup", "buffer_mib=3", "cache_mib=1", "passes=2", fmt.Sprint("message_kib=", c.message), fmt.Sprint("window=", c.window))
-		r := res.series("warmup", "pin-down-cache")[0]
+		r := rowsOf(res, "warmup", "pin-down-cache")[0]
 		if got := value(t, r, "pinned_kib"); got > 1024 || got < 900 {
 			t.Errorf("%+v: %v KiB are pinned", c, got)
 		}
-		if said := res.noted(fmt.Sprintf("holds %d messages of %d KiB", c.holds, c.message)); said != (c.holds > 0) || res.noted("a cache of 1 MiB holds") != said {
+		if said := noted(res, fmt.Sprintf("holds %d messages of %d KiB", c.holds, c.message)); said != (c.holds > 0) || noted(res, "a cache of 1 MiB holds") != said {
 			t.Errorf("%+v: %v", c, res.Notes)
 		}
 	}
@@ -150,8 +152,8 @@ func TestOnDemandRefusesFirst(t *testing.T) {
 		"scenario=warmup message_kib=1028 cache_mib=1 buffer_mib=100": "cache_mib=1 is less",
 	} {
 		runs := 0
-		_, err := x.Execute(t.Context(), Request{Set: strings.Fields(set), Seed: 1}, func(int, int, string) { runs++ })
-		if bad := (*UsageError)(nil); !errors.As(err, &bad) || !strings.Contains(err.Error(), want) || runs > 0 {
+		_, err := x.Execute(t.Context(), experiment.Request{Set: strings.Fields(set), Seed: 1}, func(int, int, string) { runs++ })
+		if bad := (*experiment.UsageError)(nil); !errors.As(err, &bad) || !strings.Contains(err.Error(), want) || runs > 0 {
 			t.Errorf("%s: %d runs, then %v", set, runs, err)
 		}
 	}

@@ -1,9 +1,10 @@
-package experiment
+package studies
 
 import (
 	"fmt"
 	"syscall"
 
+	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/verbs"
@@ -22,7 +23,7 @@ const (
 // checkLongServer refuses shares of more than all clients.
 func (x *xrcRun) checkLongServer() error {
 	if both, one := x.Int("both_percent"), x.Int("one_side_percent"); both+one > 100 {
-		return usage("both_percent=%d and one_side_percent=%d are more than all clients: give shares that add up to 100 or less, those left crash", both, one)
+		return experiment.Usagef("both_percent=%d and one_side_percent=%d are more than all clients: give shares that add up to 100 or less, those left crash", both, one)
 	}
 	return nil
 }
@@ -100,7 +101,7 @@ func (y *year) run(t verbs.Thread, b *bed) error {
 	y.sample(0)
 	for day := 1; day <= days; day++ {
 		if err := y.x.Ctx.Err(); err != nil {
-			return ErrInterrupted
+			return experiment.ErrInterrupted
 		}
 		for i := range y.links {
 			y.links[i] = meeting{fate: y.draw(rng)}
@@ -136,7 +137,7 @@ func (y *year) draw(rng *sim.Rand) fate {
 
 // member starts a process on a host.
 func (y *year) member(t verbs.Thread, host int) (*workload.Member, error) {
-	return workload.OpenMember(t, y.b.tb.Hosts()[host], y.d.calls)
+	return workload.OpenMember(t, y.b.TB.Hosts()[host], y.d.calls)
 }
 
 // open starts the server and the process of the clients that do not crash.

@@ -1,4 +1,4 @@
-package experiment
+package studies
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim"
@@ -31,9 +32,9 @@ var causes = []cause{
 	{name: "stopped", help: "its process is stopped (SIGSTOP); the device goes on", end: func(*failure, verbs.Thread) error { return nil }}, // nothing of it runs in any trial
 	{name: "region-gone", help: "it deregisters its region", end: func(x *failure, t verbs.Thread) error { return x.peer.Do(t, "deregister", x.peer.mr.Dereg) }},
 	{name: "no-receive", help: "it posts no receive", end: func(*failure, verbs.Thread) error { return nil }},
-	{name: "link-down", help: "the cable from the switch to the peer is unplugged", silent: true, switched: true, end: func(x *failure, t verbs.Thread) error { return x.b.tb.Wire().SetLink(t, 1, 1, false) }},
+	{name: "link-down", help: "the cable from the switch to the peer is unplugged", silent: true, switched: true, end: func(x *failure, t verbs.Thread) error { return x.b.TB.Wire().SetLink(t, 1, 1, false) }},
 	{name: "switch-loss", help: "a switch loses the requests", silent: true, switched: true, end: func(x *failure, t verbs.Thread) error {
-		return x.b.tb.Wire().Inject(t, verbs.WireRule{Match: verbs.WireMatchDirection, Count: x.Int("lost"), Action: verbs.WireDrop})
+		return x.b.TB.Wire().Inject(t, verbs.WireRule{Match: verbs.WireMatchDirection, Count: x.Int("lost"), Action: verbs.WireDrop})
 	}},
 }
 
@@ -60,7 +61,7 @@ func kill(x *failure, t verbs.Thread) error {
 
 // failure is one failure of a connection.
 type failure struct {
-	*Env
+	*experiment.Env
 	kind             string // of its row
 	cause            *cause
 	timeout, retries int
@@ -104,8 +105,8 @@ func (x *failure) run() (table.Row, error) {
 		x.row.Set("rnr_retry", x.Int("rnr_retry"))
 	}
 	change := func(c *testbed.Config) { c.Profile, c.Switched = x.prof, x.cause.switched }
-	x.Out.Hypotheses = union(x.Out.Hypotheses, x.prof.Hypotheses())
-	err := x.within(time.Minute+2*x.limit(), x.name(), make([]testbed.HostConfig, 2), change, func(t verbs.Thread, b *bed) error {
+	x.Out.AddHypotheses(x.prof)
+	err := within(x.Env, time.Minute+2*x.limit(), x.name(), make([]testbed.HostConfig, 2), change, func(t verbs.Thread, b *bed) error {
 		x.b = b
 		return x.body(t)
 	})
@@ -140,7 +141,7 @@ func (x *failure) body(t verbs.Thread) (err error) {
 
 // open starts a process with a queue pair, memory, and what else it shall have. What is made last dies first.
 func (x *failure) open(t verbs.Thread, host int, regionLast bool, others int) (*party, error) {
-	m, err := workload.OpenMember(t, x.b.tb.Hosts()[host], workload.XRCShared)
+	m, err := workload.OpenMember(t, x.b.TB.Hosts()[host], workload.XRCShared)
 	if err != nil {
 		return nil, err
 	}
@@ -275,11 +276,11 @@ type moment struct {
 
 func (x *failure) measure(t verbs.Thread) (m moment, err error) {
 	for host := range m.counters {
-		if m.counters[host], err = x.b.tb.HardwareCounters(t, host); err != nil {
+		if m.counters[host], err = x.b.TB.HardwareCounters(t, host); err != nil {
 			return m, err
 		}
 	}
-	for _, r := range x.b.tb.Counters() {
+	for _, r := range x.b.TB.Counters() {
 		if r.Unit == "host0/mlx5_0/hca" && r.Name == "tx_requests" {
 			m.sent = float64(r.Value)
 		}

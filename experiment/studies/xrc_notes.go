@@ -1,10 +1,11 @@
-package experiment
+package studies
 
 import (
 	"cmp"
 	"fmt"
 	"strings"
 
+	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/experiment/table"
 )
 
@@ -85,11 +86,11 @@ func (x *xrcRun) concludeLongServer(rows []table.Row) {
 		n("long-server: %s: %s", name, yearOf(r))
 	}
 	n("long-server: %d clients came in all. What each of them does goes through the calls of the driver and the commands of the devices, %d in all: create, INIT and RTR on both sides, and what ends it. Days are those of a schedule: the simulator's clock, which ends after 106 days, counts only what the calls take. The clients that are killed on a day are one process, with a domain for each. Initiators, SRQs and traffic are left out: they are their process's in every design.", total, commands)
-	n("long-server: bytes are %d of context for each QP (hca.qpc_cache: %s) and %d of the kernel's own (kernel_qp_bytes, assumed). Handles and registrations are not counted.", contextBytes, x.source("hca.qpc_cache"), x.Int("kernel_qp_bytes"))
+	n("long-server: bytes are %d of context for each QP (hca.qpc_cache: %s) and %d of the kernel's own (kernel_qp_bytes, assumed). Handles and registrations are not counted.", contextBytes, sourceOf(x.Env, "hca.qpc_cache"), x.Int("kernel_qp_bytes"))
 }
 
-// source is where the value of a profile is from.
-func (e *Env) source(key string) string {
+// sourceOf says where the value of a profile is from.
+func sourceOf(e *experiment.Env, key string) string {
 	v, _ := e.Profile.Lookup(key)
 	return v.Source
 }
@@ -152,7 +153,7 @@ func (x *xrcRun) concludeFootprint(rows []table.Row) {
 	rc, xrc := meshOf(rows, "RC"), meshOf(rows, "XRC")
 	n("footprint: each of %d processes of every node sends to every process of the other nodes. RC needs (N-1) x P^2 queue pairs on a node, XRC (N-1) x P initiators and as many targets. With %d nodes these are %s and %s QPs, which take %s and %s KiB. XRC has fewer queue pairs from 3 processes on, and with one twice as many.", p, rc.Get("nodes"), num(rc, "qps"), num(xrc, "qps"), orNone(num(rc, "kib")), orNone(num(xrc, "kib")))
 	n("footprint: rows with how=run are simulated: a node with all of its queue pairs, which the driver and the device count, and on the other host the queue pairs of all other nodes. That is up to %s. Beyond, up to %d queue pairs (simulate_qps), they are computed: lines of their own in pictures.", listRuns(largest), x.Int("simulate_qps"))
-	n("footprint: kib are the rings, doorbell records and SRQs of the node's processes as the kernel has pinned them, and for each queue pair a context of %d bytes (hca.qpc_cache: %s) and %d bytes of the kernel (kernel_qp_bytes, assumed). Computed ones go on in a line from the two largest that ran. An SRQ has %d times the receives of a queue. DC is not modelled: it is computed with %d initiators of the ring of an XRC initiator for each process (dcis, assumed), and one target; the cost of reconnecting them is not in it.", contextBytes, x.source("hca.qpc_cache"), x.Int("kernel_qp_bytes"), srqFactor, x.Int("dcis"))
+	n("footprint: kib are the rings, doorbell records and SRQs of the node's processes as the kernel has pinned them, and for each queue pair a context of %d bytes (hca.qpc_cache: %s) and %d bytes of the kernel (kernel_qp_bytes, assumed). Computed ones go on in a line from the two largest that ran. An SRQ has %d times the receives of a queue. DC is not modelled: it is computed with %d initiators of the ring of an XRC initiator for each process (dcis, assumed), and one target; the cost of reconnecting them is not in it.", contextBytes, sourceOf(x.Env, "hca.qpc_cache"), x.Int("kernel_qp_bytes"), srqFactor, x.Int("dcis"))
 	n("footprint: miss_percent are the queue pair contexts that the node's device has to fetch for each message (a message sent looks twice, for the request and for its ACK, one received once), where messages are sent or received in random order; expected_percent is that of a direct-mapped cache of hca.qpc_cache=%d contexts. Runs differ from it by %s at most.", x.Profile.HCA.QPCCache, table.Short(apart))
 	if len(full) > 0 {
 		n("footprint: more queue pairs than the device has (hca.log_max_qp=%d): %s.", x.Profile.HCA.LogMaxQP, strings.Join(full, "; "))

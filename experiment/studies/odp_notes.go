@@ -1,4 +1,4 @@
-package experiment
+package studies
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ func (x *odpRun) explain() {
 	n("A fault has four parts, each the mean of a row: device_us until the driver's handler has the event (device and firmware), driver_us to find the pages, update_us to change the device's table, resume_us until the queue pair goes on (firmware). Of what they are made:")
 	for _, key := range []string{"odp.report", "odp.report_page", "odp.resume", "kernel.page_fault", "kernel.page_fault_page", "kernel.page_update", "kernel.page_update_page",
 		"kernel.invalidate", "kernel.invalidate_page", "kernel.minor_fault", "kernel.major_fault", "kernel.interrupt"} {
-		n("%s", withSource(x.Profile, key))
+		n("%s", x.Profile.WithSource(key))
 	}
 	n("How many faults firmware serves at once is not published. That any number go on side by side, one for each side of a queue pair, is a hypothesis.")
 }

@@ -1,4 +1,4 @@
-package experiment
+package studies
 
 import (
 	"context"
@@ -8,13 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/experiment/table"
 )
 
 // detected runs detection with settings and returns its rows.
-func detected(t *testing.T, profile string, set ...string) *Result {
+func detected(t *testing.T, profile string, set ...string) *experiment.Result {
 	t.Helper()
-	res, err := detection().Execute(t.Context(), Request{Seed: 1, Profile: profile, Set: set}, nil)
+	res, err := detection().Execute(t.Context(), experiment.Request{Seed: 1, Profile: profile, Set: set}, nil)
 	if err != nil {
 		t.Fatalf("%v: %v", set, err)
 	}
@@ -184,8 +185,8 @@ func TestDetectionAtTheEnds(t *testing.T) {
 		"hca.first_fault=true floor=false": "hca.roce_adp_retrans_en must be true and hca.min_ack_timeout_limit_disabled false",
 		"hca.min_ack_timeout_limit_disabled=true floor=true": "give --set floor=",
 	} {
-		_, err := detection().Execute(context.Background(), Request{Seed: 1, Set: strings.Fields(set)}, nil)
-		var bad *UsageError
+		_, err := detection().Execute(context.Background(), experiment.Request{Seed: 1, Set: strings.Fields(set)}, nil)
+		var bad *experiment.UsageError
 		if !errors.As(err, &bad) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want a usage error with %q", set, err, want)
 		}

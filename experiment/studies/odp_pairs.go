@@ -1,4 +1,4 @@
-package experiment
+package studies
 
 import (
 	"fmt"
@@ -72,13 +72,13 @@ func (x *odpRun) incastRun(series string, timer uint8, switches []string, row *t
 			return err
 		}
 	}
-	x.Out.Hypotheses = union(x.Out.Hypotheses, p.Hypotheses())
+	x.Out.AddHypotheses(p)
 	if on := pitfalls(p.Hypotheses()); len(on) > 0 {
 		row.Set("hypotheses", list(on))
 	}
 	p.Link.PFC = x.String("pfc") == "true"
 	change := func(c *testbed.Config) { c.Switched, c.Profile = true, p }
-	return x.on("incast, "+what, make([]testbed.HostConfig, x.Int("senders")+1), change, body)
+	return on(x.Env, "incast, "+what, make([]testbed.HostConfig, x.Int("senders")+1), change, body)
 }
 
 // pitfalls are those of hypotheses that packet damming and packet flood are made of.

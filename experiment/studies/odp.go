@@ -1,4 +1,4 @@
-package experiment
+package studies
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/experiment/chart"
 	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/sim/testbed"
@@ -13,12 +14,12 @@ import (
 	"github.com/rdmasim/rdmasim/workload"
 )
 
-func onDemandPaging() *Experiment {
-	return &Experiment{
+func onDemandPaging() *experiment.Experiment {
+	return &experiment.Experiment{
 		Name:    "odp",
 		Title:   "what on-demand paging costs: cold, prefetched and under memory pressure, against pinning, copying and a cache of registrations",
 		Profile: "connectx-5",
-		Params: []Param{
+		Params: []experiment.Param{
 			{Key: "scenario", Default: "all", Allowed: []string{"warmup", "remap", "thrash", "incast", "all"}, Help: "warmup: the first passes over a buffer; remap: memory that moves between two sends; thrash: a working set around the size of memory; incast: several senders into buffers that nobody has touched"},
 			{Key: "message_kib", Default: "64", Min: 4, Max: 4096, Help: "KiB of each message, in whole pages"},
 			{Key: "buffer_mib", Default: "8", Min: 1, Max: 1024, Help: "warmup: MiB that are sent"},
@@ -34,10 +35,10 @@ func onDemandPaging() *Experiment {
 			{Key: "read_qps", Default: "64", Min: 1, Max: 1024, Help: "incast: queue pairs over which the receiver reads 64 bytes each, into the same cold pages"},
 			{Key: "pfc", Default: "true", Allowed: []string{"true", "false"}, Help: "incast: flow control of the links; without it a full switch drops packets, which hides what the page faults do"},
 		},
-		Columns: []string{"scenario", "series", "ratio", "rnr_timer_ms", "time_us", "register_us", "setup_us", "first_pass_gbps", "goodput_gbps", limitedBy, confirmed, "faults_per_s", "page_faults", "fault_us",
+		Columns: []string{"scenario", "series", "ratio", "rnr_timer_ms", "time_us", "register_us", "setup_us", "first_pass_gbps", "goodput_gbps", experiment.LimitedBy, experiment.Confirmed, "faults_per_s", "page_faults", "fault_us",
 			"efficiency_percent", "refault_percent", "majflt", "thrashing", "pinned_kib", "registrations", "right_bytes", "second_send_us", "send", "send_us", "rnr_naks", "sent_again_percent", "timeouts",
 			"dammed", "sequence_naks", "asked_again", "queues_done", "error"},
-		More: More{Kinds: []string{"warmup", "remap", "thrash", "incast", "incast-pairs", "incast-reads"}, Lead: []string{"scenario", "series", "ratio", "rnr_timer_ms"}, Columns: slices.Concat(pagingCounters(), newerCounters, stageKeys)},
+		More: experiment.More{Kinds: []string{"warmup", "remap", "thrash", "incast", "incast-pairs", "incast-reads"}, Lead: []string{"scenario", "series", "ratio", "rnr_timer_ms"}, Columns: slices.Concat(pagingCounters(), newerCounters, stageKeys)},
 		Plots: []chart.Plot{
 			{File: "odp-warmup", Title: "Goodput while a buffer is sent for the first time, and again", X: "time_us", Y: "goodput_gbps", XLabel: "us since the data is in memory", YLabel: "Gb/s", Series: "series", Only: map[string]any{"row": "warmup-time"}, LogX: true},
 			{File: "odp-faults", Title: "Page faults of the device meanwhile", X: "time_us", Y: "faults_per_s", XLabel: "us since the data is in memory", YLabel: "page faults/s", Series: "series", Only: map[string]any{"row": "warmup-time"}, LogX: true, Least: true},
@@ -53,20 +54,20 @@ func onDemandPaging() *Experiment {
 
 // odpRun is a run of the experiment.
 type odpRun struct {
-	*Env
+	*experiment.Env
 	message   uint64
 	window    int
 	copyGbps  int
 	step, all int
 }
 
-func runODP(env *Env) error {
+func runODP(env *experiment.Env) error {
 	if env.Profile.HCA.ODP.RC == 0 { // queue pairs of the runs are RC
-		return usage("profile %s has no on-demand paging: odp.rc is 0", env.Profile.Name)
+		return experiment.Usagef("profile %s has no on-demand paging: odp.rc is 0", env.Profile.Name)
 	}
 	x := &odpRun{Env: env, message: uint64(env.Int("message_kib")) << 10, window: env.Int("window"), copyGbps: env.Int("copy_gbps")}
 	if x.message%odpPage != 0 {
-		return usage("message_kib=%d: a message is a whole number of pages of 4 KiB", env.Int("message_kib"))
+		return experiment.Usagef("message_kib=%d: a message is a whole number of pages of 4 KiB", env.Int("message_kib"))
 	}
 	parts := x.parts()
 	for _, p := range parts {
@@ -117,15 +118,14 @@ func (x *odpRun) next(what string) error {
 
 // bed is a testbed in a run, with the counters from when it was built.
 type bed struct {
-	tb      *testbed.Testbed
+	*experiment.Bed
 	before  []testbed.Reading
 	regions map[string]uint64 // what regions had counted by then
-	use     useWatch
 }
 
 // mark has the counters count from now on.
 func (b *bed) mark(t verbs.Thread, regions []verbs.MR) {
-	b.before, b.regions = b.tb.Counters(), regionCounters(t, regions)
+	b.before, b.regions = b.TB.Counters(), regionCounters(t, regions)
 }
 
 // regionCounters are the sums of what regions have counted, by the kernel's names. A kernel before 5.5 has none.
@@ -144,46 +144,18 @@ func regionCounters(t verbs.Thread, regions []verbs.MR) map[string]uint64 {
 }
 
 // on runs body on hosts.
-func (x *Env) on(name string, hosts []testbed.HostConfig, change func(*testbed.Config), body func(t verbs.Thread, b *bed) error) error {
-	return x.within(deadline, name, hosts, change, body)
+func on(x *experiment.Env, name string, hosts []testbed.HostConfig, change func(*testbed.Config), body func(t verbs.Thread, b *bed) error) error {
+	return within(x, 0, name, hosts, change, body)
 }
 
 // within is on with a limit of its own.
-func (x *Env) within(limit time.Duration, name string, hosts []testbed.HostConfig, change func(*testbed.Config), body func(t verbs.Thread, b *bed) error) error {
-	cfg := testbed.Config{Seed: x.Seed, Profile: x.Profile, OutOfBand: outOfBand, NoTap: true, Interrupt: func() bool { return x.Ctx.Err() != nil }}
-	for i, h := range hosts {
-		h.Name, h.Cores, h.Memory, h.Devices = fmt.Sprintf("host%d", i), 4, 64<<30, 1
-		cfg.Hosts = append(cfg.Hosts, h)
-	}
-	if change != nil {
-		change(&cfg)
-	}
-	x.rec.attach(&cfg, x.runName("%s", name))
-	tb, err := testbed.New(cfg)
-	if err != nil {
-		return usage("%w", err)
-	}
-	b := &bed{tb: tb, before: tb.Counters()}
-	var failed error
-	err = tb.Run(limit, func(t verbs.Thread) { failed = body(t, b) })
-	if cerr := x.rec.finish(tb); err == nil {
-		err = cerr
-	}
-	if x.Ctx.Err() != nil {
-		return ErrInterrupted
-	}
-	if failed != nil {
-		err = failed
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	return nil
+func within(x *experiment.Env, limit time.Duration, name string, hosts []testbed.HostConfig, change func(*testbed.Config), body func(t verbs.Thread, b *bed) error) error {
+	return x.Build(limit, name, hosts, change, func(t verbs.Thread, b *experiment.Bed) error { return body(t, &bed{Bed: b, before: b.TB.Counters()}) })
 }
 
 // pair opens an endpoint on each of the first two hosts, and connects them.
 func (b *bed) pair(t verbs.Thread, o workload.EndpointOptions) (from, to *workload.Endpoint, err error) {
-	hosts := b.tb.Hosts()
+	hosts := b.TB.Hosts()
 	if from, err = workload.OpenEndpoint(t, hosts[0], o); err != nil {
 		return nil, nil, err
 	}
@@ -196,21 +168,19 @@ func (b *bed) pair(t verbs.Thread, o workload.EndpointOptions) (from, to *worklo
 
 // grown are the counters of a host by their names, as far as they are of paging, of its device and of its port.
 func (b *bed) grown(host int) map[string]uint64 {
-	now := b.tb.Counters()
-	return grownOf(host, growth(b.before, now), now)
+	return grownOf(host, b.Grown(b.before), b.TB.Counters())
 }
 
 // grownOfAll is grown of each host.
 func (b *bed) grownOfAll() (all []map[string]uint64) {
-	now := b.tb.Counters()
-	more := growth(b.before, now)
-	for host := range b.tb.Hosts() {
+	more, now := b.Grown(b.before), b.TB.Counters()
+	for host := range b.TB.Hosts() {
 		all = append(all, grownOf(host, more, now))
 	}
 	return all
 }
 
-func grownOf(host int, more []reading, now []testbed.Reading) map[string]uint64 {
+func grownOf(host int, more, now []testbed.Reading) map[string]uint64 {
 	all := map[string]uint64{}
 	prefix := fmt.Sprintf("host%d/mlx5_0/", host)
 	for _, r := range more {

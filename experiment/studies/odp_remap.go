@@ -1,8 +1,9 @@
-package experiment
+package studies
 
 import (
 	"bytes"
 	"math"
+	"time"
 
 	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/sim/testbed"
@@ -37,7 +38,7 @@ func (x *odpRun) remap() error {
 		var row table.Row
 		var sends []table.Row
 		row.Set("row", "remap").Set("scenario", "remap").Set("series", r.name)
-		err := x.on("remap, "+r.name, make([]testbed.HostConfig, 2), nil, func(t verbs.Thread, b *bed) error {
+		err := on(x.Env, "remap, "+r.name, make([]testbed.HostConfig, 2), nil, func(t verbs.Thread, b *bed) error {
 			s, err := x.newSending(t, b, x.message, workload.EndpointOptions{})
 			if err != nil {
 				return err
@@ -96,7 +97,7 @@ func (x *odpRun) move(t verbs.Thread, b *bed, s *sending, r remapping, row *tabl
 			}
 			sends = append(sends, one)
 		}
-		t.Sleep(settle)
+		t.Sleep(20 * time.Microsecond) // writes and acknowledgements that are still under way
 		b.count(t, row, 0, src.regions())
 		return nil
 	})

@@ -1,8 +1,9 @@
-package experiment
+package studies
 
 import (
 	"fmt"
 
+	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/sim/profile"
@@ -10,12 +11,12 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-func bfregMap() *Experiment {
-	return &Experiment{
+func bfregMap() *experiment.Experiment {
+	return &experiment.Experiment{
 		Name:    "bfreg-map",
 		Title:   "which QP rings which BlueFlame register, on which UAR page, under which lock",
 		Profile: "connectx-5",
-		Params: []Param{
+		Params: []experiment.Param{
 			{Key: "mode", Default: "dynamic", Allowed: []string{"static", "dynamic"}, Help: "bfreg rules: static (kernel 4.16, rdma-core 1eee3c83) or dynamic (today's)"},
 			{Key: "qps", Default: "20", Min: 1, Max: 4096, Help: "QPs created on one context, one after the other"},
 			{Key: "tds", Default: "0", Min: 0, Max: 1024, Help: "how many of them, from the first, have a thread domain of their own"},
@@ -28,16 +29,16 @@ func bfregMap() *Experiment {
 	}
 }
 
-func runBFRegMap(env *Env) error {
-	if err := env.varies(independentKey, "give --set independent="); err != nil {
+func runBFRegMap(env *experiment.Env) error {
+	if err := varies(env, independentKey, "give --set independent="); err != nil {
 		return err
 	}
-	prof, err := env.profileWith(map[string]string{independentKey: env.String("independent")})
+	prof, err := profileWith(env, map[string]string{independentKey: env.String("independent")})
 	if err != nil {
 		return err
 	}
 	if tds, qps := env.Int("tds"), env.Int("qps"); tds > qps {
-		return usage("tds=%d of qps=%d queue pairs cannot have thread domains: give fewer tds or more qps", tds, qps)
+		return experiment.Usagef("tds=%d of qps=%d queue pairs cannot have thread domains: give fewer tds or more qps", tds, qps)
 	}
 	vars := map[string]string{}
 	for key, name := range map[string]string{"total_uuars": "MLX5_TOTAL_UUARS", "low_lat_uuars": "MLX5_NUM_LOW_LAT_UUARS"} {
@@ -45,21 +46,9 @@ func runBFRegMap(env *Env) error {
 			vars[name] = v
 		}
 	}
-	cfg := testbed.Config{Seed: env.Seed, Profile: prof, OutOfBand: outOfBand, Hosts: []testbed.HostConfig{{Name: "host0", Cores: 1, Memory: 64 << 30, Devices: 1}}}
-	env.rec.attach(&cfg, pointName(env.prefix))
-	tb, err := testbed.New(cfg)
-	if err != nil {
-		return usage("%w", err)
-	}
-	var failed error
 	static := hasTable(prof)
-	err = tb.Run(deadline, func(t verbs.Thread) { failed = mapQPs(t, tb, env, vars, static) })
-	if cerr := env.rec.finish(tb); err == nil {
-		err = cerr
-	}
-	if failed != nil {
-		return failed
-	}
+	change := func(c *testbed.Config) { c.Profile, c.NoTap = prof, false }
+	err = env.Build(0, "", []testbed.HostConfig{{Cores: 1}}, change, func(t verbs.Thread, b *experiment.Bed) error { return mapQPs(t, b.TB, env, vars, static) })
 	if err != nil {
 		return err
 	}
@@ -76,7 +65,7 @@ func hasTable(p *profile.Profile) bool {
 	return p.Kernel.Generation == kernel.Static || p.Provider.Generation == kernel.Static
 }
 
-func mapQPs(t verbs.Thread, tb verbs.Testbed, env *Env, vars map[string]string, static bool) error {
+func mapQPs(t verbs.Thread, tb verbs.Testbed, env *experiment.Env, vars map[string]string, static bool) error {
 	proc, err := tb.Hosts()[0].NewProcess(t, vars)
 	if err != nil {
 		return err
@@ -87,14 +76,14 @@ func mapQPs(t verbs.Thread, tb verbs.Testbed, env *Env, vars map[string]string, 
 	return failed
 }
 
-func mapInProcess(t verbs.Thread, proc verbs.Process, env *Env, static bool) error {
+func mapInProcess(t verbs.Thread, proc verbs.Process, env *experiment.Env, static bool) error {
 	devs, err := proc.Devices(t)
 	if err != nil {
 		return err
 	}
 	ctx, err := devs[0].Open(t)
 	if err != nil && (env.String("total_uuars") != "" || env.String("low_lat_uuars") != "") {
-		return usage("total_uuars=%s low_lat_uuars=%s: %w", env.String("total_uuars"), env.String("low_lat_uuars"), err)
+		return experiment.Usagef("total_uuars=%s low_lat_uuars=%s: %w", env.String("total_uuars"), env.String("low_lat_uuars"), err)
 	}
 	if err != nil {
 		return fmt.Errorf("open device: %w", err)

@@ -1,4 +1,4 @@
-package experiment
+package studies
 
 import (
 	"bytes"
@@ -10,17 +10,18 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/experiment/table"
 )
 
 // xrcResult runs the experiment with settings.
-func xrcResult(t *testing.T, set ...string) *Result {
+func xrcResult(t *testing.T, set ...string) *experiment.Result {
 	t.Helper()
 	x, err := Find("xrc")
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := x.Execute(t.Context(), Request{Set: set, Seed: 1}, nil)
+	res, err := x.Execute(t.Context(), experiment.Request{Set: set, Seed: 1}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +29,7 @@ func xrcResult(t *testing.T, set ...string) *Result {
 }
 
 // kind are the rows of a kind.
-func (r *Result) kind(kind string) (all []table.Row) {
+func kind(r *experiment.Result, kind string) (all []table.Row) {
 	for i := range r.Rows {
 		if r.Rows[i].Get("row") == kind {
 			all = append(all, r.Rows[i])
@@ -40,7 +41,7 @@ func (r *Result) kind(kind string) (all []table.Row) {
 // What each design promises, case by case: how the sender's second message ends, whether it arrives, the QPs and domains that live then
 // and those that are left, and what a third process has from opening again.
 func TestLifetimes(t *testing.T) {
-	rows := xrcResult(t, "scenario=lifetime").kind("lifetime")
+	rows := kind(xrcResult(t, "scenario=lifetime"), "lifetime")
 	gone, there, mute := "RETRY_EXC_ERR false 0", "SUCCESS true 1", "REM_ACCESS_ERR false 1"
 	want := map[string][5]string{ // of a to e
 		caseAlone:   {gone + " 0: 0 0 -", gone + " 0: 0 0 -", gone + " 0: 0 0 -", mute + " 1: 1 1 -", gone + " 0: 0 0 -"},
@@ -80,7 +81,7 @@ func TestLifetimes(t *testing.T) {
 // with it what clients left that were killed.
 func TestLongServer(t *testing.T) {
 	res := xrcResult(t, "scenario=long-server", "clients=20", "days=30", "both_percent=50", "one_side_percent=30")
-	rows := res.kind("long-server")
+	rows := kind(res, "long-server")
 	for i := range rows {
 		r := &rows[i]
 		letter, told := r.Get("design").(string), value(t, r, "not_told")
@@ -101,7 +102,7 @@ func TestLongServer(t *testing.T) {
 		if value(t, r, "after_qps") != left || value(t, r, "after_domains") != min(left, 1) || value(t, r, "after_client_qps") != killed || value(t, r, "after_client_domains") != killed {
 			t.Errorf("design %s: %v", letter, r)
 		}
-		days := slices.DeleteFunc(res.kind("long-server-day"), func(d table.Row) bool { return d.Get("design") != letter })
+		days := slices.DeleteFunc(kind(res, "long-server-day"), func(d table.Row) bool { return d.Get("design") != letter })
 		if len(days) != 32 || value(t, &days[0], "qps_alive") != 0 || days[30].Get("qps_alive") != r.Get("qps_alive") || days[30].Get("day") != 30 ||
 			days[31].Get("qps_alive") != r.Get("after_qps") || days[31].Get("day") != 31 {
 			t.Errorf("design %s: %d rows, the last %v", letter, len(days), days[len(days)-1])
@@ -116,7 +117,7 @@ func TestLongServer(t *testing.T) {
 func TestLongServerThatStartsAgain(t *testing.T) {
 	res := xrcResult(t, "scenario=long-server", "clients=10", "days=24", "restart_days=10", "both_percent=0")
 	for letter, want := range map[string][2]float64{"a": {100, 40}, "b": {100, 40}, "c": {100, 40}, "d": {200, 240}, "e": {100, 40}} {
-		days := slices.DeleteFunc(res.kind("long-server-day"), func(d table.Row) bool { return d.Get("design") != letter })
+		days := slices.DeleteFunc(kind(res, "long-server-day"), func(d table.Row) bool { return d.Get("design") != letter })
 		if a, b := value(t, &days[20], "qps_alive"), value(t, &days[24], "qps_alive"); a != want[0] || b != want[1] || days[24].Get("domains_alive") != uint64(1) {
 			t.Errorf("design %s: %v QPs on day 20, %v on day 24, want %v", letter, a, b, want)
 		}
@@ -125,7 +126,7 @@ func TestLongServerThatStartsAgain(t *testing.T) {
 
 // A server whose clients all say good-bye piles up nothing, except with the proposal.
 func TestLongServerOfPoliteClients(t *testing.T) {
-	rows := xrcResult(t, "scenario=long-server", "clients=7", "days=9", "both_percent=100", "one_side_percent=0").kind("long-server")
+	rows := kind(xrcResult(t, "scenario=long-server", "clients=7", "days=9", "both_percent=100", "one_side_percent=0"), "long-server")
 	for i := range rows {
 		want := 0.0
 		if rows[i].Get("design") == "b" {
@@ -139,7 +140,7 @@ func TestLongServerOfPoliteClients(t *testing.T) {
 
 // A device that has no more QPs refuses clients from the day on which it had the last one.
 func TestLongServerRunsOut(t *testing.T) {
-	r := xrcResult(t, "scenario=long-server", "design=b", "clients=30", "days=12", "hca.log_max_qp=8").kind("long-server")[0]
+	r := kind(xrcResult(t, "scenario=long-server", "design=b", "clients=30", "days=12", "hca.log_max_qp=8"), "long-server")[0]
 	most := 256.0 - reservedQPs // QPs of 30 a day: the seventh day has the last one
 	if value(t, &r, "qps_alive") != most || value(t, &r, "full_day") != 7 || r.Get("full_how") != "run" || value(t, &r, "refused") != 360-most || r.Get("refused_errno") != "ENOMEM" || value(t, &r, "after_qps") != 0 {
 		t.Errorf("%v", r)
@@ -150,7 +151,7 @@ func TestLongServerRunsOut(t *testing.T) {
 func TestDayOfTheLastQP(t *testing.T) {
 	for _, clients := range []string{"clients=30", "clients=96", "clients=27"} {
 		day := func(days, how string) float64 {
-			r := xrcResult(t, "scenario=long-server", "design=b", clients, days, "hca.log_max_qp=8").kind("long-server")[0]
+			r := kind(xrcResult(t, "scenario=long-server", "design=b", clients, days, "hca.log_max_qp=8"), "long-server")[0]
 			if r.Get("full_how") != how {
 				t.Errorf("%s, %s: %v", clients, days, r)
 			}
@@ -165,11 +166,11 @@ func TestDayOfTheLastQP(t *testing.T) {
 // A device that has few QPs gets them back, those of killed servers too, except with Linux 3.2: else it would refuse clients.
 func TestDeviceGetsItsQPsBack(t *testing.T) {
 	res := xrcResult(t, "scenario=long-server", "clients=30", "days=90", "restart_days=3", "both_percent=20", "hca.log_max_qp=8")
-	rows := res.kind("long-server")
+	rows := kind(res, "long-server")
 	for i := range rows {
 		r := &rows[i]
 		server, client := value(t, r, "refused"), value(t, r, "client_refused")
-		if full := r.Get("design") == "d"; server > 0 != full || client > 0 != full || res.noted("cannot come, since their own device has no more") != true {
+		if full := r.Get("design") == "d"; server > 0 != full || client > 0 != full || noted(res, "cannot come, since their own device has no more") != true {
 			t.Errorf("design %s: of 2,700 clients the server refuses %v, and their own device %v", r.Get("design"), server, client)
 		}
 	}
@@ -178,7 +179,7 @@ func TestDeviceGetsItsQPsBack(t *testing.T) {
 // What is simulated has the QPs of the formula, memory in a line, and the misses that random use of the cache has.
 func TestFootprint(t *testing.T) {
 	res := xrcResult(t, "scenario=footprint", "nodes=32", "processes=3", "simulate_qps=70", "hca.qpc_cache=64")
-	rows := res.kind("footprint")
+	rows := kind(res, "footprint")
 	if len(rows) != 5*5 {
 		t.Fatalf("%d rows", len(rows))
 	}
@@ -197,7 +198,7 @@ func TestFootprint(t *testing.T) {
 			t.Errorf("%v, %d nodes, %d QPs: %v %% misses, want %v", r.Get("transport"), n, qps, got, want)
 		}
 	}
-	big := xrcResult(t, "scenario=footprint", "nodes=32", "processes=3", "simulate_qps=300", "hca.qpc_cache=64").kind("footprint")
+	big := kind(xrcResult(t, "scenario=footprint", "nodes=32", "processes=3", "simulate_qps=300", "hca.qpc_cache=64"), "footprint")
 	for i := range rows {
 		if got, want := value(t, &rows[i], "bytes"), value(t, &big[i], "bytes"); math.Abs(got/want-1) > 0.06 {
 			t.Errorf("%v, %v nodes: %v bytes computed, %v counted", rows[i].Get("transport"), rows[i].Get("nodes"), got, want)
@@ -211,16 +212,16 @@ func TestFootprint(t *testing.T) {
 // More QPs than the device has are named.
 func TestFootprintBeyondTheDevice(t *testing.T) {
 	res := xrcResult(t, "scenario=footprint", "processes=16", "simulate_qps=1")
-	if !res.noted("RC from 2048 nodes on; RC, SRQ from 2048 nodes on") || res.noted("XRC from") {
+	if !noted(res, "RC from 2048 nodes on; RC, SRQ from 2048 nodes on") || noted(res, "XRC from") {
 		t.Error(res.Notes)
 	}
 	small := xrcResult(t, "scenario=footprint", "nodes=16", "hca.log_max_qp=8") // a mesh of 8 x 8 x 3 QPs needs one more, the driver's
-	for _, r := range small.kind("footprint") {
+	for _, r := range kind(small, "footprint") {
 		if how, qps := r.Get("how"), r.Get("qps").(int); r.Get("transport") != "DC" && (how == "run") != (qps < 256-reservedQPs) {
 			t.Errorf("%d QPs: %v", qps, how)
 		}
 	}
-	if !small.noted("RC from 4 nodes on; RC, SRQ from 4 nodes on; XRC from 16 nodes on") {
+	if !noted(small, "RC from 4 nodes on; RC, SRQ from 4 nodes on; XRC from 16 nodes on") {
 		t.Error(small.Notes)
 	}
 }
@@ -243,8 +244,8 @@ func TestXRCUsage(t *testing.T) {
 		"kernel.xrc=sometime": "sometime",
 	} {
 		runs := 0
-		_, err := x.Execute(t.Context(), Request{Set: strings.Fields(set), Seed: 1}, func(int, int, string) { runs++ })
-		if bad := (*UsageError)(nil); !errors.As(err, &bad) || !strings.Contains(err.Error(), want) || runs > 0 {
+		_, err := x.Execute(t.Context(), experiment.Request{Set: strings.Fields(set), Seed: 1}, func(int, int, string) { runs++ })
+		if bad := (*experiment.UsageError)(nil); !errors.As(err, &bad) || !strings.Contains(err.Error(), want) || runs > 0 {
 			t.Errorf("%s: %d runs, then %v", set, runs, err)
 		}
 	}
@@ -257,12 +258,12 @@ func TestXRCIsDeterministic(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		res, err := x.Execute(t.Context(), Request{Set: []string{"clients=10", "days=10", "nodes=8", "design=d"}, Seed: seed}, nil)
+		res, err := x.Execute(t.Context(), experiment.Request{Set: []string{"clients=10", "days=10", "nodes=8", "design=d"}, Seed: seed}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var b bytes.Buffer
-		for _, format := range Formats {
+		for _, format := range experiment.Formats {
 			if err := res.Write(&b, format); err != nil {
 				t.Fatal(err)
 			}
@@ -293,11 +294,11 @@ func TestLongServerInterrupted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := x.Execute(&fading{t.Context(), 200}, Request{Set: []string{"scenario=long-server", "clients=2", "days=240"}, Seed: 1}, nil)
-	if !errors.Is(err, ErrInterrupted) || res.Complete || len(res.kind("long-server")) != 0 {
+	res, err := x.Execute(&fading{t.Context(), 200}, experiment.Request{Set: []string{"scenario=long-server", "clients=2", "days=240"}, Seed: 1}, nil)
+	if !errors.Is(err, experiment.ErrInterrupted) || res.Complete || len(kind(res, "long-server")) != 0 {
 		t.Fatalf("%v, %d rows", err, len(res.Rows))
 	}
-	days := res.kind("long-server-day")
+	days := kind(res, "long-server-day")
 	if n := len(days); n < 2 || n > 24 || days[n-1].Get("design") != "a" || days[n-1].Get("day") != 10*(n-1) || days[n-1].Get("connects") != 20*(n-1) {
 		t.Errorf("%d rows of days", n)
 	}

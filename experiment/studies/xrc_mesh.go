@@ -1,4 +1,4 @@
-package experiment
+package studies
 
 import (
 	"fmt"
@@ -68,7 +68,7 @@ func (m *mesh) build(t verbs.Thread) error {
 
 // open starts a process with a CQ and memory for messages.
 func (m *mesh) open(t verbs.Thread, host int) (*meshEnd, error) {
-	p, err := workload.OpenMember(t, m.b.tb.Hosts()[host], workload.XRCShared)
+	p, err := workload.OpenMember(t, m.b.TB.Hosts()[host], workload.XRCShared)
 	if err != nil {
 		return nil, err
 	}
@@ -265,7 +265,7 @@ func (m *mesh) measure(t verbs.Thread, row *table.Row) error {
 	fill, messages := int(m.qps)*fillEach, int(m.qps)*countEach
 	for i := range fill + messages {
 		if i == fill {
-			m.b.before = m.b.tb.Counters()
+			m.b.before = m.b.TB.Counters()
 		}
 		s := &m.shots[rng.Intn(len(m.shots))]
 		if err := s.from.Do(t, "send", s.fire); err != nil {

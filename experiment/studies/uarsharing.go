@@ -1,4 +1,4 @@
-package experiment
+package studies
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/experiment/chart"
 	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/internal/cli/input"
@@ -54,12 +55,12 @@ var ablations = []struct {
 	{"lines", map[string]string{"cpu.line_transfer": "0ps"}},
 }
 
-func uarSharing() *Experiment {
-	return &Experiment{
+func uarSharing() *experiment.Experiment {
+	return &experiment.Experiment{
 		Name:    "uar-sharing",
 		Title:   "which threads should share a UAR page, and what sharing costs: 1 to 16 threads on a context",
 		Profile: "connectx-4",
-		Params: []Param{
+		Params: []experiment.Param{
 			{Key: "mode", Default: "static", Allowed: []string{"static", "dynamic"}, Help: "bfreg rules: static (kernel 4.16, rdma-core 1eee3c83) or dynamic (today's)"},
 			{Key: "graph", Default: "all", Allowed: []string{"1", "2", "all"}, Help: "1: BlueFlame, doorbell, postlist; 2: thread domains and locks"},
 			{Key: "threads", Default: "16", Min: 1, Max: 64, Help: "posting threads, with one QP and CQ each"},
@@ -69,7 +70,7 @@ func uarSharing() *Experiment {
 			{Key: "duration_us", Default: "150", Min: 10, Max: 100000, Help: "virtual time that is counted for each point, after 150 us of warm-up"},
 			{Key: "ablate", Default: "true", Allowed: []string{"true", "false"}, Help: "run each point again without page conflicts, lock hand-over and cache-line transfers, to attribute the loss"},
 		},
-		Columns: []string{"graph", "series", "sharing", "rate_mps", "loss_percent", "loss_page_percent", "loss_lock_percent", "loss_lines_percent", "loss_rest_percent", limitedBy, confirmed,
+		Columns: []string{"graph", "series", "sharing", "rate_mps", "loss_percent", "loss_page_percent", "loss_lock_percent", "loss_lines_percent", "loss_rest_percent", experiment.LimitedBy, experiment.Confirmed,
 			"cpu_busy_percent", "spread_percent", "lock_wait_ns_per_msg", "line_misses_per_msg", "uars_allocated", "uars_wasted_percent"},
 		Plots: []chart.Plot{
 			{File: "uar-sharing-1", Title: "Inline RDMA writes, by how their WQEs reach the device", X: "sharing", Y: "rate_mps", XLabel: "threads sharing a context", YLabel: "million messages/s", Series: "series", Only: map[string]any{"graph": 1}, LogX: true},
@@ -80,9 +81,9 @@ func uarSharing() *Experiment {
 	}
 }
 
-func runSharing(env *Env) error {
+func runSharing(env *experiment.Env) error {
 	if env.String("graph") != "1" {
-		if err := env.variesDomains("see the series of graph 2"); err != nil {
+		if err := variesDomains(env, "see the series of graph 2"); err != nil {
 			return err
 		}
 	}
@@ -121,22 +122,21 @@ func runSharing(env *Env) error {
 }
 
 // scenario is the point as a scenario, so that what runs is what a file could say.
-func (s *series) scenario(env *Env, threads, way int) *Scenario {
+func (s *series) scenario(env *experiment.Env, threads, way int) *experiment.Scenario {
 	to := 1
-	sc := &Scenario{Name: "uar-sharing", Profile: env.Profile.Name, Hosts: 2, Cores: threads, Link: "cable",
-		Traffic: []Traffic{{
+	sc := &experiment.Scenario{Name: "uar-sharing", Profile: env.Profile.Name, Hosts: 2, Cores: threads, Link: "cable",
+		Traffic: []experiment.Traffic{{
 			Name: "writes", To: &to, Threads: threads, Contexts: threads / way, TD: s.td, Verb: "write",
 			Payload: uint32(env.Int("payload")), Inline: true, Window: env.Int("window"), Postlist: s.postlist,
 			SignalEvery: min(env.Int("signal"), env.Int("window")), Env: s.env,
 			Warmup: 150_000_000, Duration: int64(env.Int("duration_us")) * 1_000_000,
 		}}}
-	sc.defaults()
 	return sc
 }
 
 // onInfiniBand says whether the runs are on InfiniBand, as the reported ones were: where
 // the device has it and the user did not choose.
-func (e *Env) onInfiniBand() bool {
+func onInfiniBand(e *experiment.Env) bool {
 	v, _ := e.Profile.Lookup("hca.link_layer")
 	if v.Source == profile.Override {
 		return e.Profile.HCA.LinkLayer == hca.InfiniBand
@@ -145,20 +145,20 @@ func (e *Env) onInfiniBand() bool {
 }
 
 // varies refuses a value of the user's for a key that the experiment sets, and says what to do instead.
-func (e *Env) varies(key, instead string) error {
+func varies(e *experiment.Env, key, instead string) error {
 	if v, _ := e.Profile.Lookup(key); v.Source == profile.Override {
-		return usage("%s=%s: the experiment sets it itself: leave it out, and %s", key, v.Text, instead)
+		return experiment.Usagef("%s=%s: the experiment sets it itself: leave it out, and %s", key, v.Text, instead)
 	}
 	return nil
 }
 
 // variesDomains is varies for what thread domains do.
-func (e *Env) variesDomains(instead string) error {
-	return cmp.Or(e.varies(independentKey, instead), e.varies("provider.td_keeps_qp_lock", instead))
+func variesDomains(e *experiment.Env, instead string) error {
+	return cmp.Or(varies(e, independentKey, instead), varies(e, "provider.td_keeps_qp_lock", instead))
 }
 
 // profileWith is env's profile with changes; its generations are that of mode where the user gives none.
-func (e *Env) profileWith(changes ...map[string]string) (*profile.Profile, error) {
+func profileWith(e *experiment.Env, changes ...map[string]string) (*profile.Profile, error) {
 	p := e.Profile.Clone()
 	for _, key := range []string{"kernel.generation", "provider.generation"} {
 		if v, _ := p.Lookup(key); v.Source == profile.Override {
@@ -168,7 +168,7 @@ func (e *Env) profileWith(changes ...map[string]string) (*profile.Profile, error
 			return nil, err
 		}
 	}
-	if e.onInfiniBand() {
+	if onInfiniBand(e) {
 		if err := p.Set("hca.link_layer", "infiniband"); err != nil {
 			return nil, err
 		}
@@ -186,30 +186,30 @@ func (e *Env) profileWith(changes ...map[string]string) (*profile.Profile, error
 		}
 	}
 	if err := p.Validate(); err != nil {
-		return nil, usage("%w", err)
+		return nil, experiment.Usagef("%w", err)
 	}
 	return p, nil
 }
 
-func (s *series) point(env *Env, threads, way int, base float64) (table.Row, error) {
+func (s *series) point(env *experiment.Env, threads, way int, base float64) (table.Row, error) {
 	var row table.Row
 	sc := s.scenario(env, threads, way)
-	prof, err := env.profileWith(s.set)
+	prof, err := profileWith(env, s.set)
 	if err != nil {
 		return row, err
 	}
-	name := env.runName("graph %d, %s, %d-way", s.graph, s.name, way)
-	out, err := sc.run(env.Ctx, env.Seed, prof, env.rec, name)
+	run := fmt.Sprintf("%s, %d-way", s.name, way)
+	name := fmt.Sprintf("graph %d, %s", s.graph, run)
+	out, err := env.Run(sc, prof, name)
 	if err != nil {
 		return row, err
 	}
-	if err := sc.lookAhead(env.Ctx, env.Seed, prof, env.rec, out); err != nil {
+	if err := out.NoteUnsteady(env, sc, prof, run); err != nil {
 		return row, err
 	}
-	out.noteUnsteady(env, fmt.Sprintf("%s, %d-way", s.name, way))
-	r := out.results[0]
+	r := out.Results[0]
 	rate := r.Rate() / 1e6
-	t := trafficRow(out.loads[0], r)
+	t := out.LoadRow(0)
 	row.Set("graph", s.graph).Set("series", s.name).Set("sharing", way).Set("rate_mps", rate)
 	loss := 0.0
 	if base > 0 {
@@ -222,35 +222,34 @@ func (s *series) point(env *Env, threads, way int, base float64) (table.Row, err
 		}
 	}
 	row.Set("spread_percent", t.Get("spread_percent")).Set("thread_rate_mps_min", t.Get("thread_rate_mps_min")).Set("thread_rate_mps_max", t.Get("thread_rate_mps_max"))
-	out.costs(&row, r)
-	out.resources(&row, r, sc)
-	out.setLimit(&row)
-	return row, out.confirmLimit(env, sc, prof, name, fmt.Sprintf("%s, %d-way", s.name, way), &row)
+	postingCosts(out, &row, r)
+	resources(out, &row, r, sc)
+	return row, out.SetLimit(env, sc, prof, run, &row)
 }
 
 // shares reruns the point with one mechanism away at a time.
-func (s *series) shares(env *Env, row *table.Row, sc *Scenario, name string, base, rate, loss float64) error {
+func (s *series) shares(env *experiment.Env, row *table.Row, sc *experiment.Scenario, name string, base, rate, loss float64) error {
 	rest := loss
 	for _, a := range ablations {
-		p, err := env.profileWith(s.set, a.set)
+		p, err := profileWith(env, s.set, a.set)
 		if err != nil {
 			return err
 		}
-		o, err := sc.run(env.Ctx, env.Seed, p, env.rec, name+", no "+a.key)
+		o, err := env.Run(sc, p, name+", no "+a.key)
 		if err != nil {
 			return fmt.Errorf("without %s: %w", a.key, err)
 		}
 		// The mechanism may cost something at 1-way too; what counts is what it
 		// costs here and not there.
-		share := 100 * (o.results[0].Rate()/1e6 - rate) / base
+		share := 100 * (o.Results[0].Rate()/1e6 - rate) / base
 		one := *sc
-		one.Traffic = append([]Traffic(nil), sc.Traffic...)
+		one.Traffic = append([]experiment.Traffic(nil), sc.Traffic...)
 		one.Traffic[0].Contexts = one.Traffic[0].Threads
-		o, err = one.run(env.Ctx, env.Seed, p, env.rec, name+", no "+a.key+", 1-way")
+		o, err = env.Run(&one, p, name+", no "+a.key+", 1-way")
 		if err != nil {
 			return fmt.Errorf("1-way without %s: %w", a.key, err)
 		}
-		share -= 100 * (o.results[0].Rate()/1e6 - base) / base
+		share -= 100 * (o.Results[0].Rate()/1e6 - base) / base
 		row.Set("loss_"+a.key+"_percent", share)
 		rest -= share
 	}
@@ -258,8 +257,8 @@ func (s *series) shares(env *Env, row *table.Row, sc *Scenario, name string, bas
 	return nil
 }
 
-// costs adds what the posting threads and the pages measured.
-func (o *outcome) costs(row *table.Row, r *workload.Result) {
+// postingCosts adds what the posting threads and the pages measured.
+func postingCosts(o *experiment.Outcome, row *table.Row, r *workload.Result) {
 	var msgs float64
 	for i := range r.Threads {
 		msgs += float64(r.Threads[i].Completed)
@@ -267,25 +266,25 @@ func (o *outcome) costs(row *table.Row, r *workload.Result) {
 	for _, c := range []struct{ key, counter string }{
 		{"blueflame", "p.blueflame"}, {"doorbells", "p.doorbells"}, {"bf_conflicts", "uar.conflicts"}, {"wqe_fetches", "hca.wqe_fetches"},
 	} {
-		if v, ok := o.counter(c.counter); ok {
+		if v, ok := o.Counter(c.counter); ok {
 			row.Set(c.key, uint64(v))
 		}
 	}
-	if v, ok := o.counter("core.lock_wait_ps"); ok && msgs > 0 {
+	if v, ok := o.Counter("core.lock_wait_ps"); ok && msgs > 0 {
 		row.Set("lock_wait_ns_per_msg", v/1000/msgs)
 	}
-	if v, ok := o.counter("core.line_misses"); ok && msgs > 0 {
+	if v, ok := o.Counter("core.line_misses"); ok && msgs > 0 {
 		row.Set("line_misses_per_msg", v/msgs)
 	}
-	if v, ok := o.counter("host0.core.busy_ps"); ok && o.span > 0 {
-		row.Set("cpu_busy_percent", 100*v/1000/float64(o.span.Nanoseconds())/float64(len(r.Threads)))
+	if v, ok := o.Counter("host0.core.busy_ps"); ok && o.Span > 0 {
+		row.Set("cpu_busy_percent", 100*v/1000/float64(o.Span.Nanoseconds())/float64(len(r.Threads)))
 	}
 	row.Set("messages_all", uint64(msgs))
 }
 
 // resources adds the UAR pages and bfregs that the posting process has allocated, and
 // those of them that no QP rings.
-func (o *outcome) resources(row *table.Row, r *workload.Result, sc *Scenario) {
+func resources(o *experiment.Outcome, row *table.Row, r *workload.Result, sc *experiment.Scenario) {
 	pages := map[uint32][]string{}
 	regs := map[[2]uint32][]string{}
 	for i := range r.Threads {
@@ -297,7 +296,7 @@ func (o *outcome) resources(row *table.Row, r *workload.Result, sc *Scenario) {
 		pages[reg.UARPage] = append(pages[reg.UARPage], qp)
 		regs[[2]uint32{reg.UARPage, reg.Offset}] = append(regs[[2]uint32{reg.UARPage, reg.Offset}], qp)
 	}
-	alloc := o.uars
+	alloc := o.UARs
 	row.Set("uars_allocated", alloc).Set("uars_used", len(pages)).Set("bfregs_allocated", 2*alloc).Set("bfregs_used", len(regs))
 	if alloc > 0 {
 		row.Set("uars_wasted_percent", 100*float64(alloc-len(pages))/float64(alloc))
@@ -327,12 +326,12 @@ var fitOf = map[string]string{
 	"none":      "Nothing is fitted to it.",
 }
 
-func sharingNotes(env *Env) {
+func sharingNotes(env *experiment.Env) {
 	conflict := env.Profile.Get("uar.bf_conflict")
 	n := env.Out.Note
 	n("What was reported (linux-rdma, 2018, ConnectX-4): 20 %% lost (15 %% with the vendor's stack) to concurrent BlueFlame on one page, nothing with doorbells, postlist 2 best, a second drop at 16-way with 36 %% more L1 misses that nobody has explained.")
 	n("uar.bf_conflict=%s is a hypothesis: why concurrent BlueFlame on one page is slow is not public. %s", conflict, fitOf[conflict])
-	if env.onInfiniBand() {
+	if onInfiniBand(env) {
 		ib := &env.Profile.Link.IB
 		n("The link is InfiniBand %s %dX, as that of the reported runs: a 2 B WRITE takes 48 bytes of it. On RoCEv2 it takes 102, and 100 Gb/s limit the rate to 122 M/s, which would hide the effect.",
 			strings.ToUpper(link.SpeedWords[ib.Speed]), ib.Width)

@@ -1,22 +1,23 @@
-package experiment
+package studies
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/experiment/chart"
 	"github.com/rdmasim/rdmasim/sim/testbed"
 	"github.com/rdmasim/rdmasim/verbs"
 	"github.com/rdmasim/rdmasim/workload"
 )
 
-func xrcLifetimes() *Experiment {
-	return &Experiment{
+func xrcLifetimes() *experiment.Experiment {
+	return &experiment.Experiment{
 		Name:    "xrc",
 		Title:   "when an XRC target QP ends, by five designs; what a server piles up in a year; QPs and memory of RC, SRQ, XRC, UD and DC",
 		Profile: "connectx-5",
-		Params: []Param{
+		Params: []experiment.Param{
 			{Key: "scenario", Default: "all", Allowed: []string{"lifetime", "long-server", "footprint", "all"}, Help: "lifetime: who receives when the creator of a target QP has died, and what stays; long-server: QPs of a server whose clients come and go for a year; footprint: QPs, memory and cache misses of a full mesh"},
 			{Key: "design", Default: "all", Allowed: []string{"a", "b", "c", "d", "e", "all"}, Help: "lifetime, long-server: a: a target QP is its creator's (until December 2007); b: alloc_xrc_rcv_qp as proposed then; c: OFED 1.3; d: Linux 3.2 to 4.8; e: Linux since 4.9"},
 			{Key: "clients", Default: "1000", Min: 1, Max: 10_000, Help: "long-server: clients that connect each day"},
@@ -64,13 +65,13 @@ func xrcDesigns() []xrcDesign {
 
 // xrcRun is a run of the experiment.
 type xrcRun struct {
-	*Env
+	*experiment.Env
 	designs   []xrcDesign
 	step, all int
 }
 
-func runXRC(env *Env) error {
-	if err := env.varies("kernel.xrc", "give --set design="); err != nil {
+func runXRC(env *experiment.Env) error {
+	if err := varies(env, "kernel.xrc", "give --set design="); err != nil {
 		return err
 	}
 	x := &xrcRun{Env: env, designs: xrcDesigns()}
@@ -119,7 +120,7 @@ func (x *xrcRun) under(d *xrcDesign, name string, body func(t verbs.Thread, b *b
 	if err := p.Set("kernel.xrc", d.kernel); err != nil {
 		return err
 	}
-	return x.on(fmt.Sprintf("%s, design %s", name, d.letter), make([]testbed.HostConfig, 2), func(c *testbed.Config) { c.Profile = p }, body)
+	return on(x.Env, fmt.Sprintf("%s, design %s", name, d.letter), make([]testbed.HostConfig, 2), func(c *testbed.Config) { c.Profile = p }, body)
 }
 
 // xrcObjects are the objects of a device that programs have made, by the names of kernel.Resources.
@@ -128,7 +129,7 @@ type xrcObjects map[string]uint64
 // objects counts what lives on a host.
 func (b *bed) objects(host int) xrcObjects {
 	all, unit := xrcObjects{}, fmt.Sprintf("host%d/mlx5_0/resources", host)
-	for _, r := range b.tb.Counters() {
+	for _, r := range b.TB.Counters() {
 		if r.Unit == unit {
 			all[r.Name] = r.Value
 		}
@@ -138,7 +139,7 @@ func (b *bed) objects(host int) xrcObjects {
 
 // commands is how many commands the devices have had from their drivers.
 func (b *bed) commands() (n uint64) {
-	for _, r := range b.tb.Counters() {
+	for _, r := range b.TB.Counters() {
 		if strings.HasSuffix(r.Unit, "/kernel") && r.Name == "commands" {
 			n += r.Value
 		}

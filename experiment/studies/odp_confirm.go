@@ -1,9 +1,10 @@
-package experiment
+package studies
 
 import (
 	"fmt"
 	"strings"
 
+	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/sim"
 )
@@ -11,49 +12,40 @@ import (
 // confirmed runs a row of goodput again with more of what it was limited by, if the user asks for that, and says in it whether the goodput
 // rises. A wider window helps only where the sender has one.
 func (x *odpRun) confirmed(row *table.Row, name string, windowed bool, again func(y *odpRun) (table.Row, error)) error {
-	word, ok := row.Get(limitedBy).(string)
-	if !x.confirm || !ok {
+	word, ok := row.Get(experiment.LimitedBy).(string)
+	if !x.Confirm || !ok {
 		return nil
 	}
 	before, _ := row.Float("goodput_gbps")
-	c := &confirmation{unit: "Gb/s", before: before}
-	env := *x.Env
-	env.rec, env.Progress = x.rec.silent(), nil
-	env.Out = &Result{} // hypotheses and notes are those of the first run
+	c := &experiment.Confirmation{Unit: "Gb/s", Before: before}
 	y := *x
-	y.Env = &env
+	y.Env = x.Silent() // hypotheses and notes are those of the first run
 	var err error
 	switch r := resourceOf(word); {
 	case r == sim.Window && windowed && x.window < 1024:
 		y.window = min(2*x.window, 1024)
-		c.what = fmt.Sprintf("window %d -> %d", x.window, y.window)
+		c.What = fmt.Sprintf("window %d -> %d", x.window, y.window)
 	case r == sim.Window:
-		c.why = "nothing of the experiment has more messages outstanding"
+		c.Why = "nothing of the experiment has more messages outstanding"
 	default:
-		up := raises[r]
-		if r == sim.Wire {
-			up = raiseWire(x.Profile)
-		}
-		if env.Profile, c.what, err = up.apply(x.Profile); err != nil {
-			c.why = fmt.Sprintf("the profile does not allow more of it: %v", err)
+		if y.Profile, c.What, err = experiment.Raise(r, x.Profile); err != nil {
+			c.Why = fmt.Sprintf("the profile does not allow more of it: %v", err)
 		} else if r == sim.CPU { // what copying takes is a parameter of the experiment
 			y.copyGbps *= 2
-			c.what += ", copy_gbps doubled"
+			c.What += ", copy_gbps doubled"
 		}
 	}
-	if c.why == "" {
+	if c.Why == "" {
 		second, err := again(&y)
 		if err != nil {
-			return fmt.Errorf("--confirm, with %s: %w", c.what, err)
+			return fmt.Errorf("--confirm, with %s: %w", c.What, err)
 		}
-		c.after, _ = second.Float("goodput_gbps")
-		if then, ok := second.Get(limitedBy).(string); ok {
-			c.then = ", where the limit is " + then
+		c.After, _ = second.Float("goodput_gbps")
+		if then, ok := second.Get(experiment.LimitedBy).(string); ok {
+			c.Then = ", where the limit is " + then
 		}
 	}
-	row.Set(confirmed, c.verdict())
-	busy, _ := row.Float(limitPercent)
-	x.Note("%s: limited by %s (%v, %s %% busy); %s.", name, word, row.Get(limitUnit), table.Short(busy), c)
+	x.Confirmed(row, name, c)
 	return nil
 }
 

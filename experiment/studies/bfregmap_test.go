@@ -1,8 +1,10 @@
-package experiment
+package studies
 
 import (
 	"errors"
 	"testing"
+
+	"github.com/rdmasim/rdmasim/experiment"
 )
 
 // Generations that the user gives are not those of mode: libmlx5 of rdma-core 44 on a static table gives the first QP a register of it.
@@ -15,7 +17,7 @@ func TestBFRegMapOfTwoGenerations(t *testing.T) {
 		{"kernel.generation=static"}, {"provider.generation=static"}, {"mode=dynamic", "kernel.generation=static"},
 		{"mode=static", "provider.generation=dynamic"},
 	} {
-		res, err := x.Execute(t.Context(), Request{Seed: 1, Set: append(set, "qps=14", "low_lat_uuars=7")}, nil)
+		res, err := x.Execute(t.Context(), experiment.Request{Seed: 1, Set: append(set, "qps=14", "low_lat_uuars=7")}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -31,8 +33,8 @@ func TestBFRegMapOfTooManyThreadDomains(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var wrong *UsageError
-	if _, err := x.Execute(t.Context(), Request{Set: []string{"qps=20", "tds=21"}, Seed: 1}, nil); !errors.As(err, &wrong) {
+	var wrong *experiment.UsageError
+	if _, err := x.Execute(t.Context(), experiment.Request{Set: []string{"qps=20", "tds=21"}, Seed: 1}, nil); !errors.As(err, &wrong) {
 		t.Errorf("21 thread domains of 20 queue pairs: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package experiment
+package studies
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 // without one, and where there is no page fault nothing is dammed. The same load without the hypothesis has the same faults.
 func TestPairsAreDammed(t *testing.T) {
 	res := odpRows(t, "scenario=incast", "senders=2", "messages=4", "read_qps=1")
-	at := func(series string) []*table.Row { return res.series("incast-pairs", series) }
+	at := func(series string) []*table.Row { return rowsOf(res, "incast-pairs", series) }
 	cold, dammed, third, pre := at("pairs, cold"), at("pairs, cold, damming"), at("pairs, cold, damming, third request"), at("pairs, prefetched, damming")
 	for i, timer := range rnrTimers {
 		if value(t, cold[i], "dammed") != 0 || value(t, cold[i], "timeouts") != 0 || cold[i].Get("hypotheses") != nil {
@@ -38,10 +38,10 @@ func TestPairsAreDammed(t *testing.T) {
 			t.Errorf("timer %d: %v page faults, %v with damming", timer, a, b)
 		}
 	}
-	if !slices.Contains(res.Hypotheses, damming) || !res.noted("21ms here") || slices.Contains(odpRows(t, "scenario=remap").Hypotheses, damming) {
+	if !slices.Contains(res.Hypotheses, damming) || !noted(res, "21ms here") || slices.Contains(odpRows(t, "scenario=remap").Hypotheses, damming) {
 		t.Errorf("%v, %v", res.Hypotheses, res.Notes)
 	}
-	for _, r := range odpRows(t, "scenario=incast", "senders=2", "messages=4", "read_qps=1", "gap_us=0").series("incast-pairs", "pairs, cold, damming") {
+	for _, r := range rowsOf(odpRows(t, "scenario=incast", "senders=2", "messages=4", "read_qps=1", "gap_us=0"), "incast-pairs", "pairs, cold, damming") {
 		if value(t, r, "dammed") != 0 {
 			t.Errorf("posted together: %v", r)
 		}
@@ -55,7 +55,7 @@ func TestReadsFlood(t *testing.T) {
 	for _, queues := range []int{1, 8} {
 		set := []string{"scenario=incast", "senders=2", "messages=1", map[int]string{1: "read_qps=1", 8: "read_qps=8"}[queues]}
 		res := odpRows(t, set...)
-		cold, flood, pre := res.series("incast-reads", "reads, cold"), res.series("incast-reads", "reads, cold, flood"), res.series("incast-reads", "reads, prefetched, flood")
+		cold, flood, pre := rowsOf(res, "incast-reads", "reads, cold"), rowsOf(res, "incast-reads", "reads, cold, flood"), rowsOf(res, "incast-reads", "reads, prefetched, flood")
 		for i, r := range flood {
 			took[queues] = value(t, r, "time_us")
 			// 10 ms for each, in which all that have not learned ask each 0.5 ms.
@@ -74,7 +74,7 @@ func TestReadsFlood(t *testing.T) {
 			}
 		}
 		last := 0.0
-		for _, r := range res.series("incast-read", "reads, cold, flood") {
+		for _, r := range rowsOf(res, "incast-read", "reads, cold, flood") {
 			if at := value(t, r, "time_us"); at <= last {
 				t.Errorf("%v after %v us", r, last)
 			} else {
@@ -92,19 +92,19 @@ func TestPitfallsOfTheProfile(t *testing.T) {
 	set := []string{"scenario=incast", "senders=1", "messages=2", "read_qps=2"}
 	plain := odpRows(t, set...)
 	res := odpRows(t, append(set, "odp.ask_again=100us", "odp.learn=1ms", damming)...)
-	for _, r := range res.series("incast-reads", "reads, cold, flood") {
+	for _, r := range rowsOf(res, "incast-reads", "reads, cold, flood") {
 		if us := value(t, r, "time_us"); us < 2000 || us > 2500 || value(t, r, "asked_again") < 30 || !strings.Contains(fmt.Sprint(r.Get("hypotheses")), "odp.ask_again=100us; odp.learn=1ms") {
 			t.Errorf("with packet flood: %v", r)
 		}
 	}
-	for _, r := range res.series("incast-pairs", "pairs, cold, damming") {
+	for _, r := range rowsOf(res, "incast-pairs", "pairs, cold, damming") {
 		if r.Get("min_rnr_timer") != int(rnrTimers[0]) && value(t, r, "dammed") == 0 {
 			t.Errorf("with packet damming: %v", r)
 		}
 	}
 	for kind, series := range map[string]string{"incast-reads": "reads, cold", "incast-pairs": "pairs, cold"} {
-		want := plain.series(kind, series)
-		for i, r := range res.series(kind, series) {
+		want := rowsOf(plain, kind, series)
+		for i, r := range rowsOf(res, kind, series) {
 			for _, key := range []string{"time_us", "goodput_gbps", "fault_us", "asked_again", "dammed", "timeouts"} {
 				if r.Get(key) != want[i].Get(key) {
 					t.Errorf("%s: %s is %v, and %v without hypotheses", series, key, r.Get(key), want[i].Get(key))

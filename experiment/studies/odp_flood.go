@@ -1,4 +1,4 @@
-package experiment
+package studies
 
 import (
 	"fmt"
@@ -99,7 +99,7 @@ func (x *odpRun) emitDone(series string, done []readDone) {
 // readAll has the last host read over many queue pairs from all others at once, and returns when how many had completed.
 func (x *odpRun) readAll(t verbs.Thread, b *bed, prefetched bool, timer uint8, row *table.Row) ([]readDone, error) {
 	queues, sources := x.Int("read_qps"), x.Int("senders")
-	hosts := b.tb.Hosts()
+	hosts := b.TB.Hosts()
 	to, err := workload.OpenEndpoint(t, hosts[sources], workload.EndpointOptions{QPs: queues, Sends: 1, Receives: 1, MinRNRTimer: timer, MTU: verbs.MTU4096})
 	if err != nil {
 		return nil, err
@@ -117,10 +117,10 @@ func (x *odpRun) readAll(t verbs.Thread, b *bed, prefetched bool, timer uint8, r
 			return err
 		}
 		b.mark(t, []verbs.MR{mr})
-		b.began(t)
+		b.Begin(t)
 		start := t.Now()
 		if done, err = readOnce(t, b, to, reads); err == nil {
-			b.limited(t, row, start+done[len(done)-1].at)
+			b.Limit(t, row, start+done[len(done)-1].at)
 		}
 		return err
 	})
@@ -205,7 +205,7 @@ func readOnce(t verbs.Thread, b *bed, to *workload.Endpoint, reads []verbs.SendW
 		if err != nil {
 			return nil, err
 		}
-		counted := b.grown(len(b.tb.Hosts()) - 1)
+		counted := b.grown(len(b.TB.Hosts()) - 1)
 		for range n {
 			done = append(done, readDone{t.Now() - start, counted["num_page_fault_pages"], counted["requests_asked_again"]})
 		}

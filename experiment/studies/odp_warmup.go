@@ -1,10 +1,11 @@
-package experiment
+package studies
 
 import (
 	"math"
 	"syscall"
 	"time"
 
+	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/sim/testbed"
 	"github.com/rdmasim/rdmasim/verbs"
@@ -46,10 +47,10 @@ func (x *odpRun) cache() *pinCache { return &pinCache{most: uint64(x.Int("cache_
 // checkWarmup refuses a buffer and a cache that are not even one message.
 func (x *odpRun) checkWarmup() error {
 	if uint64(x.Int("buffer_mib"))<<20 < x.message {
-		return usage("buffer_mib=%d is less than one message of %d KiB: give more buffer_mib or a smaller message_kib", x.Int("buffer_mib"), x.message>>10)
+		return experiment.Usagef("buffer_mib=%d is less than one message of %d KiB: give more buffer_mib or a smaller message_kib", x.Int("buffer_mib"), x.message>>10)
 	}
 	if x.cache().holds(x.message) == 0 {
-		return usage("cache_mib=%d is less than one message of %d KiB, which stays pinned while it is sent: give more cache_mib or a smaller message_kib", x.Int("cache_mib"), x.message>>10)
+		return experiment.Usagef("cache_mib=%d is less than one message of %d KiB, which stays pinned while it is sent: give more cache_mib or a smaller message_kib", x.Int("cache_mib"), x.message>>10)
 	}
 	return nil
 }
@@ -87,7 +88,7 @@ func (x *odpRun) warmup() error {
 func (x *odpRun) warm(w warming) (row table.Row, times []table.Row, err error) {
 	row.Set("row", "warmup").Set("scenario", "warmup").Set("series", w.name)
 	size := uint64(x.Int("buffer_mib")) << 20
-	err = x.on("warmup, "+w.name, make([]testbed.HostConfig, 2), nil, func(t verbs.Thread, b *bed) error {
+	err = on(x.Env, "warmup, "+w.name, make([]testbed.HostConfig, 2), nil, func(t verbs.Thread, b *bed) error {
 		s, err := x.newSending(t, b, size, workload.EndpointOptions{Unprivileged: w.unprivileged, LockedMemoryMost: memlockDefault})
 		if err != nil && w.unprivileged && verbs.ErrnoOf(err) == syscall.ENOMEM { // the queues alone are more than may be locked
 			row.Set("goodput_gbps", 0.0).Set("pinned_kib", 0).Set("error", errno(err))
@@ -127,7 +128,7 @@ func (x *odpRun) pass(t verbs.Thread, b *bed, s *sending, w warming, row *table.
 		return nil, nil
 	}
 	row.Set("setup_us", microseconds(t.Now()-start))
-	b.began(t)
+	b.Begin(t)
 	samples := []sample{{counters: map[string]uint64{}}}
 	taken, slots, messages := 0, s.slots(), s.messages()
 	_, err := s.send(t, src, func(n int, bytes uint64) {
@@ -140,7 +141,7 @@ func (x *odpRun) pass(t verbs.Thread, b *bed, s *sending, w warming, row *table.
 	if err != nil {
 		return nil, err
 	}
-	b.limited(t, row, s.delivered)
+	b.Limit(t, row, s.delivered)
 	first, last := samples[0], samples[len(samples)-1]
 	for _, p := range samples {
 		if first = p; p.bytes >= s.buf.Len() {

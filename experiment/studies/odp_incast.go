@@ -1,10 +1,11 @@
-package experiment
+package studies
 
 import (
 	"errors"
 	"fmt"
 	"time"
 
+	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/verbs"
@@ -22,11 +23,11 @@ const incastMost = 16 << 30
 
 // checkIncast refuses receive buffers that are too large.
 func (x *odpRun) checkIncast() error {
-	if err := x.varies("link.pfc", "give --set pfc="); err != nil {
+	if err := varies(x.Env, "link.pfc", "give --set pfc="); err != nil {
 		return err
 	}
 	if all := uint64(x.Int("senders")*x.Int("messages")) * x.message; all > incastMost {
-		return usage("senders=%d, messages=%d and message_kib=%d are %d MiB of receive buffers, one for each message; %d are possible: give less of one of them", x.Int("senders"), x.Int("messages"), x.message>>10, all>>20, incastMost>>20)
+		return experiment.Usagef("senders=%d, messages=%d and message_kib=%d are %d MiB of receive buffers, one for each message; %d are possible: give less of one of them", x.Int("senders"), x.Int("messages"), x.message>>10, all>>20, incastMost>>20)
 	}
 	return nil
 }
@@ -83,7 +84,7 @@ func (r *rushed) thirdAfter() time.Duration {
 // rush has all hosts but the last send to that one at once.
 func (x *odpRun) rush(t verbs.Thread, b *bed, r rushed, row *table.Row) error {
 	senders, messages := x.Int("senders"), x.Int("messages")
-	hosts := b.tb.Hosts()
+	hosts := b.TB.Hosts()
 	to, err := workload.OpenEndpoint(t, hosts[senders], workload.EndpointOptions{QPs: senders, Sends: 1, Receives: messages, MinRNRTimer: r.timer, MTU: verbs.MTU4096})
 	if err != nil {
 		return err
@@ -105,7 +106,7 @@ func (x *odpRun) rush(t verbs.Thread, b *bed, r rushed, row *table.Row) error {
 		return err
 	}
 	b.mark(t, nil)
-	b.began(t)
+	b.Begin(t)
 	start := t.Now()
 	var threads []verbs.Thread
 	failed, further := make([]error, senders), make([]int, senders)
@@ -131,7 +132,7 @@ func (x *odpRun) rush(t verbs.Thread, b *bed, r rushed, row *table.Row) error {
 			return err
 		}
 	}
-	b.limited(t, row, end)
+	b.Limit(t, row, end)
 	return to.Do(t, "count", func(t verbs.Thread) error {
 		var regions []verbs.MR
 		if r.buffers != "pinned" {
@@ -233,7 +234,7 @@ func (x *odpRun) countIncast(t verbs.Thread, b *bed, row *table.Row, regions []v
 	for i, sent := range all[:senders] {
 		packets += sent["tx_requests"]
 		dammed += sent["requests_dammed"]
-		if c, err := b.tb.HardwareCounters(t, i); err == nil {
+		if c, err := b.TB.HardwareCounters(t, i); err == nil {
 			timeouts += c["local_ack_timeout_err"] + c["roce_adp_retrans"]
 			sequence += c["packet_seq_err"]
 		}
