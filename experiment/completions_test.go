@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rdmasim/rdmasim/experiment/table"
+	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/workload"
 )
@@ -262,6 +263,26 @@ func TestNoCoreIsBusyForLongerThanTheRun(t *testing.T) {
 			if busiest := numberIn(t, &r, "busiest_percent"); busiest > 100.0001 {
 				t.Errorf("handlers of %s ns, %s: the busiest core %.2f %%", handler, r.Get("model"), busiest)
 			}
+		}
+	}
+}
+
+// An experiment's own costs are those that others name.
+func TestCostsOfCompletions(t *testing.T) {
+	plain, slow := hostCosts(nil), hostCosts(map[string]string{"wake-up": "5us"})
+	if slow.Wake != 5*sim.Microsecond || plain.Wake == slow.Wake {
+		t.Errorf("wake-up %v, %v", plain.Wake, slow.Wake)
+	}
+	slow.Wake = plain.Wake
+	if slow != plain {
+		t.Error("another cost changed too")
+	}
+	if n := len(assumedCosts()); n < 10 {
+		t.Errorf("%d assumed costs", n)
+	}
+	for _, c := range assumedCosts() {
+		if d, err := input.ParseTime(c.Value); err != nil || d <= 0 {
+			t.Errorf("%s: %q, %v", c.Name, c.Value, err)
 		}
 	}
 }

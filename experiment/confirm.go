@@ -50,7 +50,7 @@ func (r *raise) apply(p *profile.Profile) (*profile.Profile, string, error) {
 	raised := p.Clone()
 	var changed []string
 	change := func(v profile.Value, double bool) error {
-		n, ok := amount(v.Kind, v.Text)
+		n, ok := v.Kind.Amount(v.Text)
 		if !ok || n == 0 {
 			return nil
 		}
@@ -59,7 +59,7 @@ func (r *raise) apply(p *profile.Profile) (*profile.Profile, string, error) {
 		} else if n /= 2; n == 0 {
 			return nil
 		}
-		text := amountText(v.Kind, n)
+		text := v.Kind.Format(n)
 		if err := raised.Set(v.Key, text); err != nil {
 			return fmt.Errorf("%s=%s: %w", v.Key, text, err)
 		}
@@ -124,8 +124,8 @@ func (s *Scenario) wider(p *profile.Profile) (*Scenario, *profile.Profile, strin
 	}
 	for _, k := range []string{"hca.log_max_ra_req", "hca.log_max_ra_res"} {
 		if v, ok := p.Lookup(k); ok && len(changed) > 0 {
-			if n, ok := amount(v.Kind, v.Text); ok && n < 7 {
-				_ = raised.Set(k, amountText(v.Kind, n+1)) // it is far from what a byte holds
+			if n, ok := v.Kind.Amount(v.Text); ok && n < 7 {
+				_ = raised.Set(k, v.Kind.Format(n+1)) // it is far from what a byte holds
 			}
 		}
 	}

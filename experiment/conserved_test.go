@@ -49,10 +49,10 @@ func overPort(t rapid.TB, text, profile string) float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s, err = s.with(sweepValue{"profile", profile}); err != nil {
+	if s, err = s.With(Setting{"profile", profile}); err != nil {
 		t.Fatal(err)
 	}
-	p, err := s.profile()
+	p, err := s.LoadProfile()
 	if err != nil {
 		t.Fatal(err)
 	}

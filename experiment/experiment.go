@@ -51,6 +51,9 @@ type Experiment struct {
 	scenario *Scenario
 }
 
+// AssumedCost is a time that an experiment assumes beside its profile and its parameters.
+type AssumedCost struct{ Name, Value string }
+
 // Env is what a running experiment has.
 type Env struct {
 	Ctx     context.Context
@@ -62,13 +65,11 @@ type Env struct {
 	// counters asks for a row for each counter that changed.
 	counters bool
 	vals     map[string]string
-	prefix   []sweepValue
+	prefix   []Setting
 	costs    map[string]string // other values of the experiment's costs
 	// Progress is called before each run; it may be nil.
 	Progress func(done, total int, what string)
 }
-
-type sweepValue struct{ key, val string }
 
 // String is the value of a parameter.
 func (e *Env) String(key string) string { return e.vals[key] }
@@ -90,7 +91,7 @@ func (e *Env) Emit(r table.Row) {
 	}
 	var full table.Row
 	for _, s := range e.prefix {
-		full.Set(s.key, s.val)
+		full.Set(s.Key, s.Value)
 	}
 	for _, k := range r.Keys() {
 		full.Set(k, r.Get(k))
@@ -102,7 +103,7 @@ func (e *Env) Emit(r table.Row) {
 func (e *Env) Note(format string, args ...any) {
 	what := fmt.Sprintf(format, args...)
 	if len(e.prefix) > 0 {
-		what = pointName(e.prefix) + ": " + what
+		what = PointName(e.prefix) + ": " + what
 	}
 	e.Out.Note("%s", what)
 }
@@ -158,7 +159,8 @@ type Request struct {
 	Lockstep bool
 	// Confirm runs again with more of what limits a run.
 	Confirm bool
-	costs   map[string]string // other values of the experiment's costs, by their names
+	// Costs are other values of the experiment's costs, by their names.
+	Costs map[string]string
 }
 
 // Execute runs an experiment once, or once for each combination of the sweep.
@@ -176,7 +178,7 @@ func (x *Experiment) Execute(ctx context.Context, req Request, progress func(don
 	if name == "" {
 		name = x.Profile
 	}
-	vals, over, err := x.settings(req.Set)
+	vals, over, err := x.Settings(req.Set)
 	if err != nil {
 		return nil, err
 	}
@@ -185,8 +187,8 @@ func (x *Experiment) Execute(ctx context.Context, req Request, progress func(don
 		return nil, Usagef("--profile: %w", err)
 	}
 	for _, kv := range over {
-		if err := prof.Set(kv.key, kv.val); err != nil {
-			return nil, &UsageError{fmt.Errorf("--set %s=%s: %w", kv.key, kv.val, err)}
+		if err := prof.Set(kv.Key, kv.Value); err != nil {
+			return nil, &UsageError{fmt.Errorf("--set %s=%s: %w", kv.Key, kv.Value, err)}
 		}
 	}
 	points, err := req.points(func(k, v string) error {
@@ -218,18 +220,18 @@ func (x *Experiment) Execute(ctx context.Context, req Request, progress func(don
 	}
 	for i, pt := range points {
 		env := &Env{Ctx: ctx, Profile: prof, Seed: req.Seed, Out: res, vals: map[string]string{}, prefix: pt,
-			Progress: progress, rec: rec, costs: req.costs, Confirm: req.Confirm}
+			Progress: progress, rec: rec, costs: req.Costs, Confirm: req.Confirm}
 		for k, v := range vals {
 			env.vals[k] = v
 		}
 		for _, s := range pt {
-			if _, ok := env.vals[s.key]; ok {
-				env.vals[s.key] = s.val
+			if _, ok := env.vals[s.Key]; ok {
+				env.vals[s.Key] = s.Value
 				continue
 			}
 			clone := env.Profile.Clone()
-			if err := clone.Set(s.key, s.val); err != nil {
-				return nil, &UsageError{fmt.Errorf("--sweep %s=%s: %w", s.key, s.val, err)}
+			if err := clone.Set(s.Key, s.Value); err != nil {
+				return nil, &UsageError{fmt.Errorf("--sweep %s=%s: %w", s.Key, s.Value, err)}
 			}
 			env.Profile = clone
 		}
@@ -246,22 +248,22 @@ func (x *Experiment) Execute(ctx context.Context, req Request, progress func(don
 	return res, nil
 }
 
-func sweepKeys(pt []sweepValue) []string {
+func sweepKeys(pt []Setting) []string {
 	var keys []string
 	for _, s := range pt {
-		keys = append(keys, s.key)
+		keys = append(keys, s.Key)
 	}
 	return keys
 }
 
-// settings splits --set into the experiment's own parameters, checked, and
+// Settings splits --set into the experiment's own parameters, checked, and
 // overrides of the profile, which have a dot in their key.
-func (x *Experiment) settings(set []string) (map[string]string, []sweepValue, error) {
+func (x *Experiment) Settings(set []string) (map[string]string, []Setting, error) {
 	vals := map[string]string{}
 	for _, p := range x.Params {
 		vals[p.Key] = p.Default
 	}
-	var over []sweepValue
+	var over []Setting
 	for _, kv := range set {
 		k, v, ok := strings.Cut(kv, "=")
 		if !ok {
@@ -273,7 +275,7 @@ func (x *Experiment) settings(set []string) (map[string]string, []sweepValue, er
 			}
 			vals[k] = v
 		} else if strings.Contains(k, ".") {
-			over = append(over, sweepValue{k, v})
+			over = append(over, Setting{k, v})
 		} else {
 			return nil, nil, Usagef("--set %s: %s has no key %q%s", kv, x.Name, k, input.Suggest(k, x.keys()))
 		}
@@ -321,8 +323,8 @@ const mostRuns = 100_000
 func oneKey(k string) string { return strings.TrimPrefix(k, "set.") }
 
 // points turns the sweeps into their combinations, the last key fastest.
-func (r *Request) points(check func(k, v string) error) ([][]sweepValue, error) {
-	points := [][]sweepValue{nil}
+func (r *Request) points(check func(k, v string) error) ([][]Setting, error) {
+	points := [][]Setting{nil}
 	swept := map[string]bool{}
 	for _, s := range r.Sweep {
 		k, list, ok := strings.Cut(s, "=")
@@ -343,7 +345,7 @@ func (r *Request) points(check func(k, v string) error) ([][]sweepValue, error) 
 		if len(values) > mostRuns/len(points) {
 			return nil, Usagef("--sweep %s: the sweeps make more than %d runs, the most of one command: give fewer values", k, mostRuns)
 		}
-		var next [][]sweepValue
+		var next [][]Setting
 		for _, pt := range points {
 			for i, v := range values {
 				if err := check(k, v); err != nil {
@@ -352,7 +354,7 @@ func (r *Request) points(check func(k, v string) error) ([][]sweepValue, error) 
 				if slices.Contains(values[:i], v) {
 					return nil, Usagef("--sweep %s: %s is given twice", s, v)
 				}
-				next = append(next, append(append([]sweepValue(nil), pt...), sweepValue{k, v}))
+				next = append(next, append(append([]Setting(nil), pt...), Setting{k, v}))
 			}
 		}
 		points = next

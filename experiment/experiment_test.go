@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -18,60 +17,6 @@ import (
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
-
-func TestEval(t *testing.T) {
-	look := func(run, metric string) (float64, error) {
-		if run == "a" && metric == "pcie.rx_bytes" {
-			return 8, nil
-		}
-		if run == "b" {
-			return 2, nil
-		}
-		return 0, errors.New("no such metric")
-	}
-	for _, c := range []struct {
-		expr string
-		want float64
-	}{{"1 + 2 * 3", 7}, {"a.pcie.rx_bytes / b.x", 4}, {"100 * (1 - b.y / a.pcie.rx_bytes)", 75}, {"-b.x", -2}, {"1e3/4", 250}} {
-		if got, err := Eval(c.expr, look); err != nil || got != c.want {
-			t.Errorf("%s: got %v, %v, want %v", c.expr, got, err, c.want)
-		}
-	}
-	for _, bad := range []string{"", "a", "a.b", "f(1)", "1 / (b.x - 2)", "1 << 3", `"x"`, "b.x; 2"} {
-		if v, err := Eval(bad, look); err == nil {
-			t.Errorf("%q gave %v, want an error", bad, v)
-		}
-	}
-}
-
-// A file of figures is read before it has values: a difference that divides is not zero yet, and what is named behind it counts.
-func TestNamesOfAnExpression(t *testing.T) {
-	var got []string
-	note := func(run, metric string) error {
-		got = append(got, run+" "+metric)
-		return nil
-	}
-	if err := Names("1000 / (a.y - b.y) * -c.nic.z + 0", note); err != nil || !slices.Equal(got, []string{"a y", "b y", "c nic.z"}) {
-		t.Errorf("%q, %v", got, err)
-	}
-	for _, bad := range []string{"", "a", "f(1)", "1 << 3", `"x"`, "b.x; 2", "1/(a-b)", "+1", "2i"} {
-		if err := Names(bad, note); err == nil {
-			t.Errorf("%q is taken", bad)
-		}
-	}
-	text := "check: 99\ntitle: x\nsource: x\nscenario: {name: s, traffic: [{messages: 10}]}\nruns: {one: {}, two: {traffic.0.payload: 4KiB}}\n" +
-		"figures:\n  - {id: 99a, name: x, value: 1 / (one.rate_mps - two.rate_mps), expected: 1, unit: x, tolerance: 10%, kind: predicted}\n"
-	if _, err := ParseValidation("v.yaml", []byte(text)); err != nil {
-		t.Error(err)
-	}
-}
-
-func FuzzEval(f *testing.F) {
-	f.Add("100 * (1 - a.x / b.y.z)")
-	f.Fuzz(func(_ *testing.T, s string) {
-		_, _ = Eval(s, func(string, string) (float64, error) { return 1, nil })
-	})
-}
 
 func TestRowKeepsOrderAndRounds(t *testing.T) {
 	var r table.Row
@@ -259,9 +204,6 @@ func TestStoredFilesParse(t *testing.T) {
 	if _, err := Scenarios(); err != nil {
 		t.Error(err)
 	}
-	if _, err := loadValidations(t.Context(), nil); err != nil {
-		t.Error(err)
-	}
 }
 
 // Sweeps multiply: eight of ten values would take all memory before the first run.
@@ -277,36 +219,6 @@ func TestSweepsAreBounded(t *testing.T) {
 	_, err = x.Execute(t.Context(), Request{Seed: 1, Sweep: sweeps}, nil)
 	if u := (*UsageError)(nil); !errors.As(err, &u) || !strings.Contains(err.Error(), "more than 100000 runs") {
 		t.Errorf("100 million runs: %v", err)
-	}
-}
-
-func TestValidationErrors(t *testing.T) {
-	const head = "title: t\nsource: s\nscenario: {name: n, traffic: [{verb: read}]}\nruns: {a: {}}\nfigures:\n"
-	const none = "title: t\nsource: s\n"
-	const good = "  - {id: i, name: n, value: a.rate_mps, expected: 1, unit: x, tolerance: 5%, kind: fitted}\n"
-	for _, c := range []struct{ src, want string }{
-		{head + "  - {id: i, name: n, value: b.rate_mps, expected: 1, unit: x, tolerance: 5%, kind: fitted}\n", `no run "b"`},
-		{head + "  - {id: i, name: n, value: a.rate_mps, expected: 1, unit: x, tolerance: 5 %%, kind: fitted}\n", "v.yaml:6:"},
-		{head + "  - {id: i, name: n, value: a.rate_mps, expected: 1, unit: x, tolerance: 5%, kind: guessed}\n", "not one of fitted, predicted"},
-		{none, "or not_modelled"}, {head + good + "fitted: {traffic.0.work: i}\n", `v.yaml:7:26: no figure "i" says that traffic.0.work was fitted to it`}, {none + "not_modelled: why\nruns: {a: {}}\n", "has no scenario"},
-		{strings.Replace(head, "{a: {}}", "{a: {traffic.0.windw: 4}}", 1) + good, `did you mean`},
-	} {
-		_, err := ParseValidation("v.yaml", []byte(c.src))
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%q:\n got %v\nwant %s", c.src, err, c.want)
-		}
-	}
-}
-
-func TestWithin(t *testing.T) {
-	for _, c := range []struct {
-		got, want float64
-		tol       string
-		ok        bool
-	}{{110, 100, "10%", true}, {111, 100, "10%", false}, {15, 20, "5", true}, {14.9, 20, "5", false}, {1534, 1534, "exact", true}, {1535, 1534, "exact", false}, {5, 4, "at-least", true}, {3, 4, "at-least", false}} {
-		if within(c.got, c.want, c.tol) != c.ok {
-			t.Errorf("%v against %v within %s: want %v", c.got, c.want, c.tol, c.ok)
-		}
 	}
 }
 

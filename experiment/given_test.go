@@ -24,7 +24,7 @@ func TestDefaultsFollowChanges(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 { // a change of what was changed before, too
-			if s, err = s.with(sweepValue{c.key, c.val}); err != nil || !c.want(&s.Traffic[0]) {
+			if s, err = s.With(Setting{c.key, c.val}); err != nil || !c.want(&s.Traffic[0]) {
 				t.Fatalf("%s=%s: %v", c.key, c.val, err)
 			}
 		}
@@ -33,7 +33,7 @@ func TestDefaultsFollowChanges(t *testing.T) {
 	if err != nil || s.Traffic[0].Payload != 0 {
 		t.Fatalf("a payload of 0 in the file: %v", err)
 	}
-	if s, err = s.with(sweepValue{"traffic.0.payload", "64"}); err != nil || s.Traffic[0].Payload != 64 {
+	if s, err = s.With(Setting{"traffic.0.payload", "64"}); err != nil || s.Traffic[0].Payload != 64 {
 		t.Fatalf("a payload after one of 0: %v", err)
 	}
 }
@@ -56,7 +56,7 @@ func TestContradictionsAreRefused(t *testing.T) {
 	} {
 		s, err := ParseScenario("s.yaml", []byte("name: x\ntraffic:\n  - {"+c.load+"}\n"))
 		if err == nil && c.key != "" {
-			_, err = s.with(sweepValue{c.key, c.val})
+			_, err = s.With(Setting{c.key, c.val})
 		}
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s, %s=%s: %v, want %q", c.load, c.key, c.val, err, c.want)
@@ -70,13 +70,13 @@ func TestChangesAreOfTheCopy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.with(sweepValue{"traffic.0.mix.0.verb", "read"}, sweepValue{"traffic.0.cores.0", "5"}); err != nil {
+	if _, err := s.With(Setting{"traffic.0.mix.0.verb", "read"}, Setting{"traffic.0.cores.0", "5"}); err != nil {
 		t.Fatal(err)
 	}
 	if l := s.Traffic[0]; l.Mix[0].Verb != "send" || l.Cores[0] != 3 {
 		t.Errorf("a change of a copy made it %+v on cores %v", l.Mix, l.Cores)
 	}
-	if again, err := s.with(); err != nil || again.Traffic[0].Mix[0].Verb != "send" || again.Traffic[0].Cores[0] != 3 {
+	if again, err := s.With(); err != nil || again.Traffic[0].Mix[0].Verb != "send" || again.Traffic[0].Cores[0] != 3 {
 		t.Errorf("the next copy has the change (%v)", err)
 	}
 }

@@ -28,9 +28,9 @@ func TestIntervalsContainTheLongRun(t *testing.T) {
 	} {
 		us := func(d time.Duration) string { return fmt.Sprintf("%dus", d.Microseconds()) }
 		run := func(warmup, duration time.Duration) *Outcome {
-			var changes []sweepValue
+			var changes []Setting
 			for i := range strings.Count(text, "{name: ") {
-				changes = append(changes, sweepValue{fmt.Sprintf("traffic.%d.warmup", i), us(warmup)}, sweepValue{fmt.Sprintf("traffic.%d.duration", i), us(duration)})
+				changes = append(changes, Setting{fmt.Sprintf("traffic.%d.warmup", i), us(warmup)}, Setting{fmt.Sprintf("traffic.%d.duration", i), us(duration)})
 			}
 			return looked(t, text, changes...)
 		}

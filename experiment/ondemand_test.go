@@ -36,23 +36,6 @@ func TestLoadsOnDemand(t *testing.T) {
 	}
 }
 
-// A check prints values of its profile with their sources; a value that does not exist is refused where it stands.
-func TestParametersOfChecks(t *testing.T) {
-	const file = "check: 1\ntitle: x\nsource: y\nscenario:\n  name: x\n  traffic: [{messages: 1}]\nruns: {one: {}}\nparameters: [odp.report%s]\n" +
-		"figures: [{id: \"1a\", name: n, value: one.rate_mps, expected: 1, unit: x, tolerance: at-least, kind: predicted}]\n"
-	v, err := ParseValidation("v.yaml", []byte(strings.Replace(file, "%s", "", 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if notes, err := v.sources(); err != nil || len(notes) != 1 || !strings.HasPrefix(notes[0], "1: odp.report = 128us (Lesokhin") {
-		t.Errorf("%q, %v", notes, err)
-	}
-	_, err = ParseValidation("v.yaml", []byte(strings.Replace(file, "%s", ", odp.reports", 1)))
-	if err == nil || !strings.Contains(err.Error(), "v.yaml:8:") || !strings.Contains(err.Error(), `did you mean "odp.report"`) {
-		t.Errorf("%v", err)
-	}
-}
-
 // Work that the device cannot do on absent pages is refused before it begins, at its load.
 func TestOnDemandThatTheDeviceLacks(t *testing.T) {
 	for load, want := range map[string]string{

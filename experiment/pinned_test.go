@@ -28,7 +28,7 @@ traffic:
 		fetches   bool
 	}{{16, "64", 140, 146, false}, {20, "64", 80, 96, true}, {20, "128", 128, 152, false}} {
 		n := fmt.Sprint(c.threads)
-		out := runText(t, text, sweepValue{"traffic.0.threads", n}, sweepValue{"traffic.0.contexts", n}, sweepValue{"hca.wqe_buffer", c.buffer})
+		out := runText(t, text, Setting{"traffic.0.threads", n}, Setting{"traffic.0.contexts", n}, Setting{"hca.wqe_buffer", c.buffer})
 		rate := out.Results[0].Rate() / 1e6
 		fetched, _ := out.Counter("host0.hca.wqe_fetches")
 		if l, _ := out.use.limit(); c.fetches && (l.Resource != sim.Doorbell || l.Unit != "host0/mlx5_0, PCIe to the device") {

@@ -33,7 +33,7 @@ type Prepared struct {
 	req      Request
 	base     *Scenario // of a scenario
 	vals     map[string]string
-	over     []sweepValue
+	over     []Setting
 	mu       sync.Mutex
 	profiles map[string]*profile.Profile // as stored, by name
 	hashes   map[string]string           // of profiles with their settings
@@ -48,7 +48,7 @@ func (x *Experiment) Prepare(req Request) (*Prepared, error) {
 		if err != nil {
 			return nil, err
 		}
-		if p.base, err = x.scenario.with(changes...); err != nil {
+		if p.base, err = x.scenario.With(changes...); err != nil {
 			return nil, Usagef("--set: %w", err)
 		}
 		return p, nil
@@ -57,7 +57,7 @@ func (x *Experiment) Prepare(req Request) (*Prepared, error) {
 		return nil, Usagef("--counters prints the counters of a scenario, and %s is an experiment: leave the flag out", x.Name)
 	}
 	var err error
-	if p.vals, p.over, err = x.settings(req.Set); err != nil {
+	if p.vals, p.over, err = x.Settings(req.Set); err != nil {
 		return nil, err
 	}
 	prof, err := p.stored(cmp.Or(req.Profile, x.Profile))
@@ -65,8 +65,8 @@ func (x *Experiment) Prepare(req Request) (*Prepared, error) {
 		return nil, Usagef("--profile: %w", err)
 	}
 	for _, kv := range p.over {
-		if err := prof.Set(kv.key, kv.val); err != nil {
-			return nil, Usagef("--set %s=%s: %w", kv.key, kv.val, err)
+		if err := prof.Set(kv.Key, kv.Value); err != nil {
+			return nil, Usagef("--set %s=%s: %w", kv.Key, kv.Value, err)
 		}
 	}
 	return p, nil
@@ -124,7 +124,7 @@ func (p *Prepared) Identity(pt []Setting, seed uint64) (*Identity, error) {
 		case s.Key == "profile":
 			name = s.Value
 		case strings.Contains(s.Key, "."):
-			over = append(over, sweepValue{s.Key, s.Value})
+			over = append(over, s)
 		default:
 			return nil, Usagef("%s has no key %q%s", p.x.Name, s.Key, input.Suggest(s.Key, append(p.x.keys(), "profile")))
 		}
@@ -134,10 +134,10 @@ func (p *Prepared) Identity(pt []Setting, seed uint64) (*Identity, error) {
 		return nil, Usagef("profile=%s: %w", name, err)
 	}
 	for _, kv := range over {
-		if err := prof.Set(kv.key, kv.val); err != nil {
-			return nil, Usagef("%s=%s: %w", kv.key, kv.val, err)
+		if err := prof.Set(kv.Key, kv.Value); err != nil {
+			return nil, Usagef("%s=%s: %w", kv.Key, kv.Value, err)
 		}
-		id.Given = append(id.Given, kv.key)
+		id.Given = append(id.Given, kv.Key)
 	}
 	slices.Sort(id.Given)
 	id.Given = slices.Compact(id.Given)
@@ -176,7 +176,7 @@ func (p *Prepared) hash(sc *Scenario) (string, error) {
 	if ok {
 		return known, nil
 	}
-	prof, err := sc.profile()
+	prof, err := sc.LoadProfile()
 	if err != nil {
 		return "", &UsageError{err}
 	}
@@ -191,7 +191,7 @@ func (p *Prepared) hash(sc *Scenario) (string, error) {
 
 // scenario is the scenario of a point.
 func (p *Prepared) scenario(pt []Setting) (*Scenario, error) {
-	changes := make([]sweepValue, len(pt))
+	changes := make([]Setting, len(pt))
 	base := p.base
 	for i, s := range pt {
 		if s.Key == "name" { // a column of the result has that name
@@ -206,9 +206,9 @@ func (p *Prepared) scenario(pt []Setting) (*Scenario, error) {
 			c.base = &stored{s.Value, prof}
 			base = &c
 		}
-		changes[i] = sweepValue{s.Key, s.Value}
+		changes[i] = s
 	}
-	sc, err := base.with(changes...)
+	sc, err := base.With(changes...)
 	if err != nil {
 		return nil, &UsageError{err}
 	}
@@ -260,13 +260,13 @@ func (s *Scenario) Experiment() *Experiment { return s.experiment() }
 func (x *Experiment) OfScenario() *Scenario { return x.scenario }
 
 // changes are the settings of a request as changes of a scenario.
-func (r *Request) changes() ([]sweepValue, error) {
-	var changes []sweepValue
+func (r *Request) changes() ([]Setting, error) {
+	var changes []Setting
 	if r.Profile != "" {
 		if _, err := profile.Load(r.Profile); err != nil {
 			return nil, Usagef("--profile: %w", err)
 		}
-		changes = append(changes, sweepValue{"profile", r.Profile})
+		changes = append(changes, Setting{"profile", r.Profile})
 	}
 	for _, kv := range r.Set {
 		k, v, ok := strings.Cut(kv, "=")
@@ -279,7 +279,7 @@ func (r *Request) changes() ([]sweepValue, error) {
 		if k == "profile" && r.Profile != "" {
 			return nil, Usagef("--set %s gives the profile: leave out --profile %s", kv, r.Profile)
 		}
-		changes = append(changes, sweepValue{k, v})
+		changes = append(changes, Setting{k, v})
 	}
 	return changes, nil
 }

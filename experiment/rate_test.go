@@ -10,16 +10,16 @@ import (
 )
 
 // changed is a scenario, with changes, and its profile.
-func changed(t *testing.T, text string, changes ...sweepValue) (*Scenario, *profile.Profile) {
+func changed(t *testing.T, text string, changes ...Setting) (*Scenario, *profile.Profile) {
 	t.Helper()
 	s, err := ParseScenario("s.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s, err = s.with(changes...); err != nil {
+	if s, err = s.With(changes...); err != nil {
 		t.Fatal(err)
 	}
-	p, err := s.profile()
+	p, err := s.LoadProfile()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func changed(t *testing.T, text string, changes ...sweepValue) (*Scenario, *prof
 }
 
 // runText runs a scenario, with changes, and returns what its loads measured.
-func runText(t *testing.T, text string, changes ...sweepValue) *Outcome {
+func runText(t *testing.T, text string, changes ...Setting) *Outcome {
 	t.Helper()
 	s, _ := changed(t, text, changes...)
 	return ran(t, s)
@@ -36,7 +36,7 @@ func runText(t *testing.T, text string, changes ...sweepValue) *Outcome {
 // ran runs a scenario.
 func ran(t *testing.T, s *Scenario) *Outcome {
 	t.Helper()
-	p, err := s.profile()
+	p, err := s.LoadProfile()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func ran(t *testing.T, s *Scenario) *Outcome {
 // A rate is what was delivered in the measured time over that time, also for a load that stalls:
 // two senders overflow the switch, and one of them waits for its ACK timeout for most of the time.
 func TestRateOfALoadThatStalls(t *testing.T) {
-	out := runText(t, incast, sweepValue{"traffic.0.duration", "20ms"}, sweepValue{"traffic.1.duration", "20ms"})
+	out := runText(t, incast, Setting{"traffic.0.duration", "20ms"}, Setting{"traffic.1.duration", "20ms"})
 	stalled := false
 	for i, l := range out.loads {
 		// When the measured time ends a whole window is under way, which completes later; of one poll across the end a
@@ -75,7 +75,7 @@ func TestRatesOfLoadsAddUp(t *testing.T) {
 		for i := range 16 {
 			fmt.Fprintf(&b, "  - {name: s%d, from: %d, to: 16, verb: write, payload: %s, mr_size: 256KiB, window: 16, duration: %s}\n", i, i, c.payload, c.duration)
 		}
-		out := runText(t, b.String(), sweepValue{"link.pfc", c.pfc}, sweepValue{"link.pfc_xoff", "16KiB"}, sweepValue{"link.pfc_xon", "8KiB"})
+		out := runText(t, b.String(), Setting{"link.pfc", c.pfc}, Setting{"link.pfc_xoff", "16KiB"}, Setting{"link.pfc_xon", "8KiB"})
 		sum := 0.0
 		for i, r := range out.Results {
 			sum += r.Rate() * float64(out.loads[i].Payload) * 8 / 1e9

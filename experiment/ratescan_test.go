@@ -203,7 +203,7 @@ func TestRatesOfRandomLoads(t *testing.T) {
 		if err != nil {
 			continue // such as threads that share a CQ, with spread
 		}
-		p, err := s.profile()
+		p, err := s.LoadProfile()
 		if err != nil {
 			t.Fatal(err)
 		}

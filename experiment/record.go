@@ -211,14 +211,10 @@ func (r *recorder) abort() {
 	}
 }
 
-// pointName is the name of a sweep's point in a capture: "window=4 payload=2".
-func pointName(pt []sweepValue) string {
-	var s []string
-	for _, v := range pt {
-		s = append(s, fmt.Sprintf("%s=%s", v.key, v.val))
-	}
-	return strings.Join(s, " ")
-}
-
 // runName is the name of one of an experiment's runs in a capture.
-func (e *Env) runName(name string) string { return strings.TrimSpace(pointName(e.prefix) + " " + name) }
+func (e *Env) runName(name string) string { return strings.TrimSpace(PointName(e.prefix) + " " + name) }
+
+// union is what is in a or b, in order.
+func union(a, b []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b))))
+}

@@ -1,5 +1,5 @@
 // Package experiment answers what-if questions: named experiments, scenarios that
-// are data, sweeps, and the comparison with published figures.
+// are data, and sweeps.
 package experiment
 
 import (
@@ -167,12 +167,12 @@ func (r *Result) writeTable(w io.Writer) error {
 	if !r.Complete {
 		state = ", INCOMPLETE"
 	}
-	_, err := fmt.Fprintf(w, "rdmasim %s, profile %s (%s), %s%s; %s\n", r.Version, r.Profile, r.ProfileHash, r.seeds(), state, trust(r.Hypotheses))
+	_, err := fmt.Fprintf(w, "rdmasim %s, profile %s (%s), %s%s; %s\n", r.Version, r.Profile, r.ProfileHash, r.seeds(), state, Trust(r.Hypotheses))
 	return err
 }
 
-// trust is what results say of themselves: that timing is not calibrated, where it is not, and the hypotheses.
-func trust(hypotheses []string) string {
+// Trust is what results say of themselves: that timing is not calibrated, where it is not, and the hypotheses.
+func Trust(hypotheses []string) string {
 	rest := slices.DeleteFunc(slices.Clone(hypotheses), func(h string) bool { return h == profile.TimingNotCalibrated })
 	s := "hypotheses on: " + cmp.Or(strings.Join(rest, ", "), "none")
 	if len(rest) < len(hypotheses) {

@@ -60,6 +60,11 @@ func (s *Scenario) run(ctx context.Context, seed uint64, prof *profile.Profile, 
 	return s.runUntil(ctx, seed, prof, rec, name, 0)
 }
 
+// Run runs the scenario with a profile. An error of what the run does is one of its loads, or of the simulator.
+func (s *Scenario) Run(ctx context.Context, seed uint64, prof *profile.Profile) (*Outcome, error) {
+	return s.run(ctx, seed, prof, nil, "")
+}
+
 // runUntil is run that ends at a time, unless that is 0, with what has been measured by then.
 func (s *Scenario) runUntil(ctx context.Context, seed uint64, prof *profile.Profile, rec *recorder, name string, until time.Duration) (*Outcome, error) {
 	if s.Completions != nil {
@@ -365,11 +370,11 @@ func (s *Scenario) emit(env *Env) error {
 	if s.Completions != nil {
 		return errors.Join(s.runCompletions(env), env.Step(1, 1, s.Name))
 	}
-	prof, err := s.profile()
+	prof, err := s.LoadProfile()
 	if err != nil {
 		return err
 	}
-	out, err := s.run(env.Ctx, env.Seed, prof, env.rec, pointName(env.prefix))
+	out, err := s.run(env.Ctx, env.Seed, prof, env.rec, PointName(env.prefix))
 	if err != nil && !errors.Is(err, ErrInterrupted) {
 		return err
 	}
@@ -494,7 +499,7 @@ func (out *Outcome) emit(env *Env, s *Scenario, prof *profile.Profile) error {
 		return err
 	}
 	if out.use.after != nil {
-		if err := out.confirmLimit(env, s, prof, pointName(env.prefix), "", rows...); err != nil {
+		if err := out.confirmLimit(env, s, prof, PointName(env.prefix), "", rows...); err != nil {
 			return err
 		}
 	}

@@ -8,12 +8,12 @@ import (
 
 // sweepPlots are those of a sweep over a scenario: rates, and latencies, against the first key that
 // has several values.
-func sweepPlots(name string, points [][]sweepValue) []chart.Plot {
+func sweepPlots(name string, points [][]Setting) []chart.Plot {
 	values := map[string][]string{}
 	for _, pt := range points {
 		for _, v := range pt {
-			if !slices.Contains(values[v.key], v.val) {
-				values[v.key] = append(values[v.key], v.val)
+			if !slices.Contains(values[v.Key], v.Value) {
+				values[v.Key] = append(values[v.Key], v.Value)
 			}
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rdmasim/rdmasim/experiment"
+	"github.com/rdmasim/rdmasim/experiment/calibrate"
 	"github.com/rdmasim/rdmasim/experiment/studies"
 	"github.com/rdmasim/rdmasim/experiment/sweep"
 	"github.com/rdmasim/rdmasim/internal/cli/input"
@@ -88,7 +89,7 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 				if !sensitivity || out != "" || len(req.Sweep) > 0 || req.Profile != "" || c.Flags().Changed("seed") {
 					return &experiment.UsageError{Err: errStoredSensitivity}
 				}
-				rep, err := experiment.StoredSensitivity(x.Name, req.Set)
+				rep, err := calibrate.StoredSensitivity(x.Name, req.Set)
 				if err != nil {
 					return err
 				}
@@ -136,7 +137,7 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 				return err
 			}
 			if sensitivity && err == nil {
-				if res.Sensitivity, err = experiment.FindSensitivity(c.Context(), x, req, progress()); err == nil {
+				if res.Sensitivity, err = calibrate.FindSensitivity(c.Context(), x, req, progress()); err == nil {
 					res.Note("%s", res.Sensitivity.Summary())
 				}
 			}
@@ -175,7 +176,7 @@ func writeResult(c *cobra.Command, res *experiment.Result, req experiment.Reques
 	}
 	var lost error
 	if res.Sensitivity != nil {
-		lost = writeSensitivity(c, filepath.Join(out, res.Name+sensitivityEnding), experiment.SensitivityOf(res, req))
+		lost = writeSensitivity(c, filepath.Join(out, res.Name+sensitivityEnding), calibrate.SensitivityOf(res, req))
 	}
 	names, werr := res.WriteFolder(c.Context(), out)
 	wrote(c, out, names)
@@ -200,7 +201,7 @@ func wrote(c *cobra.Command, folder string, names []string) {
 const sensitivityEnding = "-sensitivity.json"
 
 // writeSensitivity writes the sensitivity of a result to a file.
-func writeSensitivity(c *cobra.Command, path string, rep *experiment.SensitivityReport) error {
+func writeSensitivity(c *cobra.Command, path string, rep *calibrate.SensitivityReport) error {
 	f, err := outfile.Create(c.Context(), path)
 	if err != nil {
 		return err
@@ -281,7 +282,7 @@ tolerance and not marked as a known miss, or is marked as one and within its tol
 			if err := checkFormat(format); err != nil {
 				return err
 			}
-			rep, err := experiment.Validate(c.Context(), args, prof, seed, progress())
+			rep, err := calibrate.Validate(c.Context(), args, prof, seed, progress())
 			if rep != nil {
 				if werr := rep.Write(c.OutOrStdout(), format); werr != nil {
 					return werr

@@ -1,4 +1,4 @@
-package experiment
+package calibrate
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/experiment/table"
 )
 
@@ -73,7 +74,7 @@ func shapeOfRows(kind any, rows []table.Row, columns []string) *shape {
 		row := &rows[i]
 		var name []string
 		for _, k := range row.Keys() {
-			if v, ok := row.Get(k).(string); ok && k != "row" && k != "verdict" && !IsFinding(k) && len(name) < 3 && slices.Contains(columns, k) {
+			if v, ok := row.Get(k).(string); ok && k != "row" && k != "verdict" && !experiment.IsFinding(k) && len(name) < 3 && slices.Contains(columns, k) {
 				name = append(name, v)
 			}
 		}
@@ -82,7 +83,7 @@ func shapeOfRows(kind any, rows []table.Row, columns []string) *shape {
 			label = clip(fmt.Sprintf("row %d %s", i+1, label))
 		}
 		for _, k := range row.Keys() {
-			if v, ok := row.Get(k).(string); ok && k != "row" && !IsFinding(k) && slices.Contains(columns, k) {
+			if v, ok := row.Get(k).(string); ok && k != "row" && !experiment.IsFinding(k) && slices.Contains(columns, k) {
 				s.keys, s.words[label+": "+k] = append(s.keys, label+": "+k), v
 			}
 			v, ok := row.Float(k)

@@ -1,4 +1,4 @@
-package experiment
+package calibrate
 
 import (
 	"cmp"
@@ -7,11 +7,12 @@ import (
 	"slices"
 	"sort"
 	"strconv"
-	"strings"
 
+	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/fixtures"
 	"github.com/rdmasim/rdmasim/internal/cli/input"
+	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
 // Validation is a file of published figures with the scenario that should give
@@ -20,7 +21,7 @@ type Validation struct {
 	Check    int                          `yaml:"check" help:"number of the check in the list of published figures"`
 	Title    string                       `yaml:"title" required:"true"`
 	Source   string                       `yaml:"source" required:"true" help:"where the figures were published"`
-	Scenario Scenario                     `yaml:"scenario"`
+	Scenario experiment.Scenario          `yaml:"scenario"`
 	Runs     map[string]map[string]string `yaml:"runs" help:"named runs: values of the scenario to change in each"`
 	Figures  []Figure                     `yaml:"figures"`
 	// Fitted are values of the scenario that were tuned until a figure came out, as values of
@@ -68,8 +69,7 @@ func ParseValidation(file string, src []byte) (*Validation, error) {
 	if len(v.Scenario.Traffic) == 0 && v.Scenario.Completions == nil || len(v.Runs) == 0 || len(v.Figures) == 0 {
 		return nil, doc.Errorf("title", "a check needs scenario, runs and figures, or not_modelled")
 	}
-	v.Scenario.file, v.Scenario.doc = file, doc.Sub("scenario")
-	if err := v.Scenario.check(); err != nil {
+	if err := v.Scenario.CheckIn(file, doc.Sub("scenario")); err != nil {
 		return nil, err
 	}
 	if _, err := v.sources(); err != nil {
@@ -138,12 +138,12 @@ func keysOf[V any](m map[string]V) []string {
 }
 
 // run is the scenario with the changes of a named run.
-func (v *Validation) run(name string) (*Scenario, error) {
-	var changes []sweepValue
+func (v *Validation) run(name string) (*experiment.Scenario, error) {
+	var changes []experiment.Setting
 	for _, k := range keysOf(v.Runs[name]) {
-		changes = append(changes, sweepValue{k, v.Runs[name][k]})
+		changes = append(changes, experiment.Setting{Key: k, Value: v.Runs[name][k]})
 	}
-	return v.Scenario.with(changes...)
+	return v.Scenario.With(changes...)
 }
 
 // Validate runs the given validation files, or all that come with the program, and
@@ -153,7 +153,7 @@ func Validate(ctx context.Context, files []string, prof string, seed uint64, pro
 	if err != nil {
 		return nil, err
 	}
-	rep := &ValidationReport{Version: Version(), Seed: seed, Profiles: map[string]string{}, Hypotheses: map[string][]string{},
+	rep := &ValidationReport{Version: experiment.Version(), Seed: seed, Profiles: map[string]string{}, Hypotheses: map[string][]string{},
 		Checks: []Check{}, NotModelled: []NotModelled{}, Notes: []string{}, whole: len(files) == 0 && prof == ""}
 	var chosen []*Validation
 	var profiles []string
@@ -174,7 +174,7 @@ func Validate(ctx context.Context, files []string, prof string, seed uint64, pro
 		}
 	}
 	if len(chosen) == 0 && len(rep.NotModelled) == 0 {
-		return nil, Usagef("there is no check for profile %q%s", prof, input.Suggest(prof, profiles))
+		return nil, experiment.Usagef("there is no check for profile %q%s", prof, input.Suggest(prof, profiles))
 	}
 	for i, v := range chosen {
 		rep.fitted += len(v.Fitted)
@@ -207,7 +207,7 @@ func loadValidations(ctx context.Context, files []string) ([]*Validation, error)
 			}
 			v, err := ParseValidation(n, src)
 			if err != nil {
-				return nil, &UsageError{err}
+				return nil, experiment.Usagef("%w", err)
 			}
 			all = append(all, v)
 		}
@@ -216,11 +216,11 @@ func loadValidations(ctx context.Context, files []string) ([]*Validation, error)
 	for _, f := range files {
 		src, err := input.ReadFile(ctx, f)
 		if err != nil {
-			return nil, Usagef("cannot read the validation file: %w", err)
+			return nil, experiment.Usagef("cannot read the validation file: %w", err)
 		}
 		v, err := ParseValidation(f, src)
 		if err != nil {
-			return nil, &UsageError{err}
+			return nil, experiment.Usagef("%w", err)
 		}
 		all = append(all, v)
 	}
@@ -229,23 +229,23 @@ func loadValidations(ctx context.Context, files []string) ([]*Validation, error)
 
 // judge runs each run of the file once and appends a check for each figure.
 func (v *Validation) judge(ctx context.Context, seed uint64, rep *ValidationReport) error {
-	outs := map[string]*Outcome{}
+	outs := map[string]*experiment.Outcome{}
 	for _, name := range keysOf(v.Runs) {
 		if ctx.Err() != nil {
-			return ErrInterrupted
+			return experiment.ErrInterrupted
 		}
 		s, err := v.run(name)
 		if err != nil {
 			return err
 		}
-		p, err := s.profile()
+		p, err := s.LoadProfile()
 		if err != nil {
 			return err
 		}
-		if outs[name], err = s.run(ctx, seed, p, nil, ""); err != nil {
+		if outs[name], err = s.Run(ctx, seed, p); err != nil {
 			return fmt.Errorf("%s: run %s: %w", v.doc.File, name, err)
 		}
-		rep.Hypotheses[s.Profile] = union(rep.Hypotheses[s.Profile], p.Hypotheses())
+		rep.Hypotheses[s.Profile] = slices.Compact(slices.Sorted(slices.Values(append(rep.Hypotheses[s.Profile], p.Hypotheses()...))))
 		rep.Profiles[s.Profile] = ""
 	}
 	notes, err := v.sources()
@@ -255,7 +255,7 @@ func (v *Validation) judge(ctx context.Context, seed uint64, rep *ValidationRepo
 	rep.Notes = append(rep.Notes, notes...)
 	for i, f := range v.Figures {
 		got, err := Eval(f.Value, func(run, metric string) (float64, error) {
-			v, note, err := outs[run].metric(metric)
+			v, note, err := outs[run].Metric(metric)
 			if note != "" {
 				rep.Notes = append(rep.Notes, fmt.Sprintf("%s, %s of run %s: %s", f.ID, metric, run, note))
 			}
@@ -283,7 +283,7 @@ func (v *Validation) sources() (notes []string, err error) {
 	if len(v.Parameters) == 0 {
 		return nil, nil
 	}
-	p, err := v.Scenario.profile()
+	p, err := v.Scenario.LoadProfile()
 	if err != nil {
 		return nil, err
 	}
@@ -296,59 +296,11 @@ func (v *Validation) sources() (notes []string, err error) {
 	return notes, nil
 }
 
-func union(a, b []string) []string {
-	for _, s := range b {
-		if !contains(a, s) {
-			a = append(a, s)
-		}
+// profileHash is the hash of a stored profile.
+func profileHash(name string) (string, error) {
+	p, err := profile.Load(name)
+	if err != nil {
+		return "", err
 	}
-	sort.Strings(a)
-	return a
-}
-
-func contains(a []string, s string) bool {
-	for _, x := range a {
-		if x == s {
-			return true
-		}
-	}
-	return false
-}
-
-// metric is a value of the first load's row, or with its name before it of another one's, or
-// the sum of a counter. note, unless empty, is why the value means little.
-func (o *Outcome) metric(name string) (v float64, note string, err error) {
-	if o.row != nil {
-		if v, ok := o.row.Float(name); ok {
-			return v, "", nil
-		}
-		return 0, "", fmt.Errorf("there is no metric %q%s", name, input.Suggest(name, o.row.Keys()))
-	}
-	for i, l := range o.loads {
-		own := name
-		if i > 0 {
-			var its bool
-			if own, its = strings.CutPrefix(name, l.Name+"."); !its {
-				continue
-			}
-		}
-		row := trafficRow(l, o.Results[i])
-		v, ok := row.Float(own)
-		if !ok {
-			continue
-		}
-		if strings.HasSuffix(own, "_mps") || own == "gbps" {
-			note = o.unsteady(i)
-		}
-		return v, note, nil
-	}
-	if v, ok := o.Counter(name); ok {
-		return v, "", nil
-	}
-	row := trafficRow(o.loads[0], o.Results[0])
-	names := slices.Clone(row.Keys())
-	for i := range o.counters {
-		names = append(names, o.counters[i].short(false))
-	}
-	return 0, "", fmt.Errorf("there is no metric %q%s", name, input.Suggest(name, names))
+	return p.Hash(), nil
 }

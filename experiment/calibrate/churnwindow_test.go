@@ -1,8 +1,10 @@
-package experiment
+package calibrate
 
 import (
 	"math"
 	"testing"
+
+	"github.com/rdmasim/rdmasim/experiment"
 )
 
 // The deregistrations of check 13 come as often before a window as in it: one half as long gives the same share of misses.
@@ -19,17 +21,17 @@ func TestChurnFigureHasSettled(t *testing.T) {
 		for i, duration := range []string{"11200us", "23400us"} { // with the warmup four deregistrations, and eight
 			s, err := v.run("dereg")
 			if err == nil {
-				s, err = s.with(sweepValue{"traffic.0.duration", duration})
+				s, err = s.With(experiment.Setting{Key: "traffic.0.duration", Value: duration})
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			out := ran(t, s)
+			out := runOf(t, s)
 			misses, _ := out.Counter("host0.hca.mtt_misses")
 			lookups, _ := out.Counter("host0.hca.mtt_lookups")
 			missed[i] = misses / lookups
 		}
-		if off := math.Abs(missed[1]/missed[0] - 1); off > steady || math.IsNaN(off) {
+		if off := math.Abs(missed[1]/missed[0] - 1); off > steadyRate || math.IsNaN(off) {
 			t.Errorf("%.3g of the look-ups miss in one window, and %.3g in one twice as long", missed[0], missed[1])
 		}
 		return

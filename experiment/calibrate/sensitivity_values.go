@@ -1,4 +1,4 @@
-package experiment
+package calibrate
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
@@ -19,9 +20,6 @@ type candidate struct {
 	key, value, source, bounds string
 	tries                      []string
 }
-
-// AssumedCost is a time that an experiment assumes beside its profile and its parameters.
-type AssumedCost struct{ Name, Value string }
 
 // costPrefix is that of keys of assumed costs, which no profile has.
 const costPrefix = "cost."
@@ -37,8 +35,8 @@ func cutCost(kv string) (name, text string, ok bool) {
 
 // candidates are all values that the user has not set and that have no measurement behind them: of the profile, of the
 // parameters that say that they are assumed, and of the experiment's own costs. The second result says which cannot be varied.
-func candidates(x *Experiment, req Request) (all []*candidate, not []string, err error) {
-	p, err := x.profileOf(req)
+func candidates(x *experiment.Experiment, req experiment.Request) (all []*candidate, not []string, err error) {
+	p, err := profileOf(x, req)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -48,7 +46,7 @@ func candidates(x *Experiment, req Request) (all []*candidate, not []string, err
 	}
 	given := slices.Concat(req.Set, req.Sweep)
 	isGiven := func(key string) bool {
-		return slices.ContainsFunc(given, func(kv string) bool { return strings.HasPrefix(oneKey(kv), key+"=") })
+		return slices.ContainsFunc(given, func(kv string) bool { return strings.HasPrefix(strings.TrimPrefix(kv, "set."), key+"=") })
 	}
 	for _, v := range p.Values() {
 		if x.NoProfile || v.Source != profile.Assumed && v.Source != profile.Fitted && v.Source != profile.Hypothesis || isGiven(v.Key) {
@@ -65,7 +63,7 @@ func candidates(x *Experiment, req Request) (all []*candidate, not []string, err
 	}
 	for i := range x.Params {
 		if q := &x.Params[i]; q.Assumed && !isGiven(q.Key) {
-			all = append(all, q.candidate())
+			all = append(all, assumed(q))
 		}
 	}
 	for _, k := range x.Costs {
@@ -79,7 +77,8 @@ func candidates(x *Experiment, req Request) (all []*candidate, not []string, err
 
 const halfAndTwice = "half and twice"
 
-func (p *Param) candidate() *candidate {
+// assumed is a parameter that no source gives, at half and twice its default.
+func assumed(p *experiment.Param) *candidate {
 	c := &candidate{key: p.Key, value: p.Default, source: profile.Assumed, bounds: halfAndTwice}
 	n, _ := strconv.Atoi(p.Default) // only whole numbers are assumed
 	for _, v := range []int{min(2*n, p.Max), max(n/2, p.Min)} {
@@ -93,37 +92,37 @@ func (p *Param) candidate() *candidate {
 }
 
 // profileOf is the profile of a run.
-func (x *Experiment) profileOf(req Request) (*profile.Profile, error) {
+func profileOf(x *experiment.Experiment, req experiment.Request) (*profile.Profile, error) {
 	for _, s := range req.Sweep {
 		if strings.HasPrefix(s, "profile=") {
-			return nil, Usagef("--sensitivity varies the values of one profile: leave out --sweep %s", s)
+			return nil, experiment.Usagef("--sensitivity varies the values of one profile: leave out --sweep %s", s)
 		}
 	}
-	if x.scenario != nil {
-		var changes []sweepValue
+	if x.OfScenario() != nil {
+		var changes []experiment.Setting
 		if req.Profile != "" {
-			changes = append(changes, sweepValue{"profile", req.Profile})
+			changes = append(changes, experiment.Setting{Key: "profile", Value: req.Profile})
 		}
 		for _, kv := range req.Set {
 			k, v, _ := strings.Cut(kv, "=") // the first run has checked it
-			changes = append(changes, sweepValue{k, v})
+			changes = append(changes, experiment.Setting{Key: k, Value: v})
 		}
-		s, err := x.scenario.with(changes...)
+		s, err := x.OfScenario().With(changes...)
 		if err != nil {
 			return nil, err
 		}
-		return s.profile()
+		return s.LoadProfile()
 	}
 	p, err := profile.Load(cmp.Or(req.Profile, x.Profile))
 	if err != nil {
 		return nil, err
 	}
-	_, over, err := x.settings(req.Set)
+	_, over, err := x.Settings(req.Set)
 	if err != nil {
 		return nil, err
 	}
 	for _, kv := range over {
-		if err := p.Set(kv.key, kv.val); err != nil {
+		if err := p.Set(kv.Key, kv.Value); err != nil {
 			return nil, err
 		}
 	}
@@ -154,7 +153,7 @@ func (c *Calibration) bound(cand *candidate, p *profile.Profile, v profile.Value
 		cand.bounds = "all words"
 		return
 	}
-	n, ok := amount(v.Kind, v.Text)
+	n, ok := v.Kind.Amount(v.Text)
 	if !ok {
 		return
 	}
@@ -163,14 +162,14 @@ func (c *Calibration) bound(cand *candidate, p *profile.Profile, v profile.Value
 		high = n
 	}
 	for _, name := range keysOf(c.profiles) {
-		if m, ok := amount(v.Kind, c.profiles[name].Get(v.Key)); ok && (m < low || m > high) {
+		if m, ok := v.Kind.Amount(c.profiles[name].Get(v.Key)); ok && (m < low || m > high) {
 			low, high, bounds = min(low, m), max(high, m), halfAndTwice+", and what other profiles have"
 		}
 	}
 	cand.bounds, cand.tries = bounds, make([]string, 2)
 	for i, m := range []uint64{high, low} {
 		if m != n {
-			cand.tries[i] = amountText(v.Kind, m)
+			cand.tries[i] = v.Kind.Format(m)
 		}
 	}
 }
@@ -198,41 +197,4 @@ func (c *candidate) onlyValid(p *profile.Profile) (why string) {
 		return ""
 	}
 	return why
-}
-
-// amount is a value of a kind that has a size.
-func amount(k profile.Kind, text string) (n uint64, ok bool) {
-	var err error
-	switch k {
-	case profile.Time:
-		var t int64
-		t, err = input.ParseTime(text)
-		n = uint64(t)
-	case profile.Size:
-		n, err = input.ParseSize(text)
-	case profile.Rate:
-		n, err = input.ParseRate(text)
-	case profile.Freq:
-		n, err = input.ParseFrequency(text)
-	case profile.Count:
-		n, err = input.Whole(text)
-	default:
-		return 0, false
-	}
-	return n, err == nil
-}
-
-// amountText is a value as files have it.
-func amountText(k profile.Kind, n uint64) string {
-	switch k {
-	case profile.Time:
-		return input.FormatTime(int64(n))
-	case profile.Size:
-		return input.FormatSize(n)
-	case profile.Rate:
-		return input.FormatRate(n)
-	case profile.Freq:
-		return input.FormatFrequency(n)
-	}
-	return strconv.FormatUint(n, 10)
 }

@@ -1,4 +1,4 @@
-package experiment
+package calibrate
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
@@ -99,7 +100,7 @@ func impossible(err error) bool {
 // run gives what the figures of a file read of one of its runs.
 func (e *evaluator) run(ctx context.Context, v *Validation, name string, set []setting) (map[string]float64, error) {
 	if ctx.Err() != nil {
-		return nil, ErrInterrupted
+		return nil, experiment.ErrInterrupted
 	}
 	s, p, err := e.scenario(v, name, set)
 	if err != nil {
@@ -115,7 +116,7 @@ func (e *evaluator) run(ctx context.Context, v *Validation, name string, set []s
 	if known, ok := e.cache.get(key); ok {
 		return known, nil
 	}
-	out, err := s.run(ctx, e.seed, p, nil, "")
+	out, err := s.Run(ctx, e.seed, p)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +124,7 @@ func (e *evaluator) run(ctx context.Context, v *Validation, name string, set []s
 	for i := range v.Figures {
 		err := Names(v.Figures[i].Value, func(run, metric string) (err error) {
 			if run == name {
-				m[metric], _, err = out.metric(metric)
+				m[metric], _, err = out.Metric(metric)
 			}
 			return err
 		})
@@ -139,7 +140,7 @@ func (e *evaluator) run(ctx context.Context, v *Validation, name string, set []s
 }
 
 // scenario is a run with its profile under the settings.
-func (e *evaluator) scenario(v *Validation, name string, set []setting) (*Scenario, *profile.Profile, error) {
+func (e *evaluator) scenario(v *Validation, name string, set []setting) (*experiment.Scenario, *profile.Profile, error) {
 	s, err := v.run(name)
 	if err != nil {
 		return nil, nil, err
@@ -160,18 +161,17 @@ func (e *evaluator) scenario(v *Validation, name string, set []setting) (*Scenar
 				}
 			}
 		} else if x.p.File == v.doc.File && (x.p.Run == "" || x.p.Run == name) {
-			if s, err = s.with(sweepValue{x.p.Key, text}); err != nil {
+			if s, err = s.With(experiment.Setting{Key: x.p.Key, Value: text}); err != nil {
 				return nil, nil, err
 			}
 		}
 	}
-	s.base = &stored{s.Profile, base}
-	p, err := s.profile()
+	p, err := s.ProfileOver(base)
 	return s, p, err
 }
 
 // content identifies what a run computes: its scenario, all values of its profile and the metrics that are read.
-func (e *evaluator) content(v *Validation, name string, s *Scenario, p *profile.Profile) (string, error) {
+func (e *evaluator) content(v *Validation, name string, s *experiment.Scenario, p *profile.Profile) (string, error) {
 	text, err := json.Marshal(s)
 	if err != nil {
 		return "", err

@@ -1,4 +1,4 @@
-package experiment
+package calibrate
 
 import (
 	"encoding/json"
@@ -7,23 +7,24 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/fixtures"
 )
 
 // SensitivityReport is the sensitivity of a result, with what the result was of.
 type SensitivityReport struct {
-	Name        string       `json:"name"`
-	Set         []string     `json:"set"` // settings that were asked for
-	Version     string       `json:"version"`
-	Profile     string       `json:"profile"`
-	ProfileHash string       `json:"profile_hash"`
-	Seed        uint64       `json:"seed"`
-	Sensitivity *Sensitivity `json:"sensitivity"`
+	Name        string                  `json:"name"`
+	Set         []string                `json:"set"` // settings that were asked for
+	Version     string                  `json:"version"`
+	Profile     string                  `json:"profile"`
+	ProfileHash string                  `json:"profile_hash"`
+	Seed        uint64                  `json:"seed"`
+	Sensitivity *experiment.Sensitivity `json:"sensitivity"`
 }
 
 // SensitivityOf is the report of a result of the request.
-func SensitivityOf(res *Result, req Request) *SensitivityReport {
+func SensitivityOf(res *experiment.Result, req experiment.Request) *SensitivityReport {
 	set := slices.Sorted(slices.Values(req.Set))
 	if set == nil {
 		set = []string{}
@@ -92,5 +93,5 @@ func StoredSensitivity(name string, set []string) (*SensitivityReport, error) {
 		}
 		known = append(known, line)
 	}
-	return nil, Usagef("no sensitivity is stored for these settings: drop --stored to compute it; the stored ones are %s", strings.Join(known, "; "))
+	return nil, experiment.Usagef("no sensitivity is stored for these settings: drop --stored to compute it; the stored ones are %s", strings.Join(known, "; "))
 }

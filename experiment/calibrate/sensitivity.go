@@ -1,4 +1,4 @@
-package experiment
+package calibrate
 
 import (
 	"context"
@@ -11,55 +11,18 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/experiment/chart"
 	"github.com/rdmasim/rdmasim/experiment/table"
 )
-
-// Sensitivity says which assumed and fitted values a result depends on, and whether what it shows holds when each of
-// them is at its bounds.
-type Sensitivity struct {
-	// Runs is how often the experiment was run.
-	Runs int `json:"runs"`
-	// Settings are those of the experiment that were taken to make its runs shorter.
-	Settings []string `json:"settings"`
-	// Conclusions are what the result shows, in words.
-	Conclusions []string `json:"conclusions"`
-	// Values are those that the result depends on.
-	Values []Sensitive `json:"values"`
-	// Without is the number of assumed and fitted values that change nothing in the result.
-	Without int `json:"values_without_effect"`
-	// NotVaried are values that could not be given another value, each with the reason.
-	NotVaried []string `json:"not_varied"`
-	// Complete is false if the search was ended by its bound of runs.
-	Complete bool `json:"complete"`
-}
-
-// Sensitive is a value that a result depends on.
-type Sensitive struct {
-	Key    string  `json:"key"`
-	Value  string  `json:"value"`
-	Source string  `json:"source"`
-	Bounds string  `json:"bounds"` // where they are from
-	Tries  []Tried `json:"tries"`
-	Holds  bool    `json:"holds"`
-}
-
-// Tried is the value at one of its bounds.
-type Tried struct {
-	Value string `json:"value"`
-	// Effect is the largest change of a number that the result shows, in percent of it.
-	Effect float64 `json:"effect_percent"`
-	// Changes are conclusions that do not hold.
-	Changes []string `json:"changes"`
-}
 
 // mostSensitivityRuns bounds the search.
 const mostSensitivityRuns = 600
 
 // trial is a run of the experiment with other values.
 type trial struct {
-	x   *Experiment
-	req Request
+	x   *experiment.Experiment
+	req experiment.Request
 	// runs are results by the assignments they were made with.
 	mu    sync.Mutex
 	known map[string]*trialResult
@@ -77,11 +40,11 @@ type trialResult struct {
 
 // FindSensitivity runs an experiment again and again, with its assumed and fitted values at their bounds. Values are varied
 // in groups first: of a group that changes nothing, none does.
-func FindSensitivity(ctx context.Context, x *Experiment, req Request, progress func(done, total int, what string)) (*Sensitivity, error) {
+func FindSensitivity(ctx context.Context, x *experiment.Experiment, req experiment.Request, progress func(done, total int, what string)) (*experiment.Sensitivity, error) {
 	if req.Pcap != "" || req.Trace != "" {
-		return nil, Usagef("--sensitivity makes many runs, and --pcap and --trace record one: leave them out")
+		return nil, experiment.Usagef("--sensitivity makes many runs, and --pcap and --trace record one: leave them out")
 	}
-	s := &Sensitivity{Settings: []string{}, Conclusions: []string{}, Values: []Sensitive{}, NotVaried: []string{}, Complete: true}
+	s := &experiment.Sensitivity{Settings: []string{}, Conclusions: []string{}, Values: []experiment.Sensitive{}, NotVaried: []string{}, Complete: true}
 	req.Set = slices.Clone(req.Set)
 	for _, k := range keysOf(x.Brief) {
 		kv := k + "=" + x.Brief[k]
@@ -95,8 +58,8 @@ func FindSensitivity(ctx context.Context, x *Experiment, req Request, progress f
 			progress(ran, mostSensitivityRuns, what)
 		}
 	}
-	if x.scenario != nil {
-		_, _ = x.scenario.profile() // it is read once, before many runs share it; the first run says what is wrong with it
+	if sc := x.OfScenario(); sc != nil {
+		_, _ = sc.LoadProfile() // it is read once, before many runs share it; the first run says what is wrong with it
 	}
 	base := t.run(ctx, nil)
 	if base.err != nil {
@@ -120,7 +83,7 @@ func FindSensitivity(ctx context.Context, x *Experiment, req Request, progress f
 	}
 	s.Without = len(cands) - len(found)
 	s.Runs, s.Complete = t.ran, t.ran < mostSensitivityRuns
-	slices.SortStableFunc(s.Values, func(a, b Sensitive) int { return boolOrder(a.Holds, b.Holds) })
+	slices.SortStableFunc(s.Values, func(a, b experiment.Sensitive) int { return boolOrder(a.Holds, b.Holds) })
 	return s, nil
 }
 
@@ -152,13 +115,13 @@ func (t *trial) run(ctx context.Context, set []string) *trialResult {
 		return r
 	}
 	req := t.req
-	req.Set, req.costs = slices.Clone(t.req.Set), maps.Clone(t.req.costs)
+	req.Set, req.Costs = slices.Clone(t.req.Set), maps.Clone(t.req.Costs)
 	for _, kv := range set {
 		if name, text, ok := cutCost(kv); ok {
-			if req.costs == nil {
-				req.costs = map[string]string{}
+			if req.Costs == nil {
+				req.Costs = map[string]string{}
 			}
-			req.costs[name] = text
+			req.Costs[name] = text
 			continue
 		}
 		req.Set = append(req.Set, kv)
@@ -214,7 +177,7 @@ func (t *trial) split(ctx context.Context, base *trialResult, groups [][]*candid
 			changed[i] = r.err != nil || r.print != base.print
 		})
 		if ctx.Err() != nil {
-			return nil, ErrInterrupted
+			return nil, experiment.ErrInterrupted
 		}
 		var next [][]*candidate
 		for i, g := range groups {
@@ -246,7 +209,7 @@ func (t *trial) each(n int, f func(i int)) {
 }
 
 // judge runs what was found at all its bounds, and compares what the results show.
-func (t *trial) judge(ctx context.Context, base *trialResult, shown []*shape, found []*candidate, s *Sensitivity) error {
+func (t *trial) judge(ctx context.Context, base *trialResult, shown []*shape, found []*candidate, s *experiment.Sensitivity) error {
 	t.each(len(found), func(i int) {
 		for _, v := range found[i].tries {
 			if v != "" {
@@ -255,10 +218,10 @@ func (t *trial) judge(ctx context.Context, base *trialResult, shown []*shape, fo
 		}
 	})
 	if ctx.Err() != nil {
-		return ErrInterrupted
+		return experiment.ErrInterrupted
 	}
 	for _, c := range found {
-		v := Sensitive{Key: c.key, Value: c.value, Source: c.source, Bounds: c.bounds, Holds: true, Tries: []Tried{}}
+		v := experiment.Sensitive{Key: c.key, Value: c.value, Source: c.source, Bounds: c.bounds, Holds: true, Tries: []experiment.Tried{}}
 		for _, text := range c.tries {
 			if text == "" {
 				continue
@@ -271,7 +234,7 @@ func (t *trial) judge(ctx context.Context, base *trialResult, shown []*shape, fo
 				s.NotVaried = append(s.NotVaried, fmt.Sprintf("%s=%s: %v", c.key, text, r.err))
 				continue
 			}
-			tried := Tried{Value: text, Changes: []string{}}
+			tried := experiment.Tried{Value: text, Changes: []string{}}
 			now := shapesOf(r)
 			for _, sh := range shown {
 				changes, effect := sh.compare(now)

@@ -1,4 +1,4 @@
-package experiment
+package calibrate
 
 import (
 	"bytes"
@@ -152,6 +152,53 @@ func TestOnlyNumbersAreCompared(t *testing.T) {
 	for _, bad := range []string{"inf", "Inf%", "NaN", "nan%", "1e999", "-1", "-5%", "", "100%", "1000000%"} {
 		if _, _, err := tolerance(bad); err == nil {
 			t.Errorf("tolerance %q is accepted", bad)
+		}
+	}
+}
+
+// A check prints values of its profile with their sources; a value that does not exist is refused where it stands.
+func TestParametersOfChecks(t *testing.T) {
+	const file = "check: 1\ntitle: x\nsource: y\nscenario:\n  name: x\n  traffic: [{messages: 1}]\nruns: {one: {}}\nparameters: [odp.report%s]\n" +
+		"figures: [{id: \"1a\", name: n, value: one.rate_mps, expected: 1, unit: x, tolerance: at-least, kind: predicted}]\n"
+	v, err := ParseValidation("v.yaml", []byte(strings.Replace(file, "%s", "", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if notes, err := v.sources(); err != nil || len(notes) != 1 || !strings.HasPrefix(notes[0], "1: odp.report = 128us (Lesokhin") {
+		t.Errorf("%q, %v", notes, err)
+	}
+	_, err = ParseValidation("v.yaml", []byte(strings.Replace(file, "%s", ", odp.reports", 1)))
+	if err == nil || !strings.Contains(err.Error(), "v.yaml:8:") || !strings.Contains(err.Error(), `did you mean "odp.report"`) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestValidationErrors(t *testing.T) {
+	const head = "title: t\nsource: s\nscenario: {name: n, traffic: [{verb: read}]}\nruns: {a: {}}\nfigures:\n"
+	const none = "title: t\nsource: s\n"
+	const good = "  - {id: i, name: n, value: a.rate_mps, expected: 1, unit: x, tolerance: 5%, kind: fitted}\n"
+	for _, c := range []struct{ src, want string }{
+		{head + "  - {id: i, name: n, value: b.rate_mps, expected: 1, unit: x, tolerance: 5%, kind: fitted}\n", `no run "b"`},
+		{head + "  - {id: i, name: n, value: a.rate_mps, expected: 1, unit: x, tolerance: 5 %%, kind: fitted}\n", "v.yaml:6:"},
+		{head + "  - {id: i, name: n, value: a.rate_mps, expected: 1, unit: x, tolerance: 5%, kind: guessed}\n", "not one of fitted, predicted"},
+		{none, "or not_modelled"}, {head + good + "fitted: {traffic.0.work: i}\n", `v.yaml:7:26: no figure "i" says that traffic.0.work was fitted to it`}, {none + "not_modelled: why\nruns: {a: {}}\n", "has no scenario"},
+		{strings.Replace(head, "{a: {}}", "{a: {traffic.0.windw: 4}}", 1) + good, `did you mean`},
+	} {
+		_, err := ParseValidation("v.yaml", []byte(c.src))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q:\n got %v\nwant %s", c.src, err, c.want)
+		}
+	}
+}
+
+func TestWithin(t *testing.T) {
+	for _, c := range []struct {
+		got, want float64
+		tol       string
+		ok        bool
+	}{{110, 100, "10%", true}, {111, 100, "10%", false}, {15, 20, "5", true}, {14.9, 20, "5", false}, {1534, 1534, "exact", true}, {1535, 1534, "exact", false}, {5, 4, "at-least", true}, {3, 4, "at-least", false}} {
+		if within(c.got, c.want, c.tol) != c.ok {
+			t.Errorf("%v against %v within %s: want %v", c.got, c.want, c.tol, c.ok)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package experiment
+package calibrate
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
 )
@@ -40,7 +41,7 @@ func Calibrate(ctx context.Context, seed uint64, cache string) (*CalibrationRepo
 	if err != nil {
 		return nil, err
 	}
-	rep := &CalibrationReport{Version: Version(), Seed: seed, Parameters: fits}
+	rep := &CalibrationReport{Version: experiment.Version(), Seed: seed, Parameters: fits}
 	var ids []string
 	for _, f := range fits {
 		for _, id := range f.Figures {

@@ -1,4 +1,4 @@
-package experiment
+package calibrate
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/fixtures"
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
@@ -94,7 +95,7 @@ func LeaveOut(ctx context.Context, seed uint64, only []int, cache string, progre
 	numbers := c.numbers()
 	for _, n := range only {
 		if !slices.Contains(numbers, n) {
-			return nil, Usagef("there is no check %d with figures; checks are %v", n, numbers)
+			return nil, experiment.Usagef("there is no check %d with figures; checks are %v", n, numbers)
 		}
 	}
 	if len(only) > 0 {
@@ -106,7 +107,7 @@ func LeaveOut(ctx context.Context, seed uint64, only []int, cache string, progre
 	}
 	defer known.close()
 	e := newEvaluator(c, seed, known)
-	rep := &LeaveOneOut{Version: Version(), Seed: seed, Profiles: map[string]string{}, Checks: []LeftOut{}, NotPredicted: []NotPredicted{}}
+	rep := &LeaveOneOut{Version: experiment.Version(), Seed: seed, Profiles: map[string]string{}, Checks: []LeftOut{}, NotPredicted: []NotPredicted{}}
 	if progress != nil {
 		progress(0, len(numbers), "the whole fit")
 	}

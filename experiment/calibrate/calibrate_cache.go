@@ -1,4 +1,4 @@
-package experiment
+package calibrate
 
 import (
 	"bufio"
@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/internal/cli/outfile"
 )
 
@@ -45,12 +46,12 @@ func openRunCache(ctx context.Context, dir string) (*runCache, error) {
 		return nil, fmt.Errorf("--cache: %w", err)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, Usagef("--cache: %w", err)
+		return nil, experiment.Usagef("--cache: %w", err)
 	}
 	name := "runs-" + build + ".jsonl"
 	removeOtherBuilds(ctx, dir, name)
 	if c.log, err = outfile.OpenLog(ctx, filepath.Join(dir, name)); err != nil {
-		return nil, Usagef("--cache: %w", err)
+		return nil, experiment.Usagef("--cache: %w", err)
 	}
 	return c, c.read()
 }

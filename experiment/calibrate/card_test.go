@@ -1,4 +1,4 @@
-package experiment
+package calibrate
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/sim/profile"
 	"github.com/rdmasim/rdmasim/workload/perftest"
 )
@@ -96,7 +97,7 @@ func measureSimulated(t *testing.T, truth *profile.Profile, base string, process
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err := s.run(t.Context(), uint64(100+i), truth, nil, "")
+		out, err := s.Run(t.Context(), uint64(100+i), truth)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +105,7 @@ func measureSimulated(t *testing.T, truth *profile.Profile, base string, process
 		if p.latency {
 			metric, scale = "latency_ns_p50", 1
 		}
-		value, _, err := out.metric(metric)
+		value, _, err := out.Metric(metric)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -269,7 +270,7 @@ func TestBadMeasurements(t *testing.T) {
 			}
 		}
 		_, err := FromMeasurements(t.Context(), dir, "connectx-5", 1, nil)
-		if bad, ok := err.(*UsageError); !ok || !strings.Contains(bad.Error(), c.want) {
+		if bad, ok := err.(*experiment.UsageError); !ok || !strings.Contains(bad.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", c.name, err, c.want)
 		}
 	}
@@ -281,7 +282,7 @@ func TestBadMeasurements(t *testing.T) {
 // recordOf is a record with bandwidths of a kind of target.
 func recordOf(t *testing.T, kind string) string {
 	t.Helper()
-	src, err := os.ReadFile("../fixtures/recordings/sim-connectx-5.json")
+	src, err := os.ReadFile("../../fixtures/recordings/sim-connectx-5.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package experiment
+package calibrate
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/fixtures"
 	"github.com/rdmasim/rdmasim/internal/cli/input"
@@ -91,7 +92,7 @@ func FromMeasurements(ctx context.Context, dir, base string, seed uint64, progre
 		return nil, err
 	}
 	if !slices.Contains(profile.List(), base) {
-		return nil, Usagef("--profile %s: the base is one of the stored profiles%s", base, input.Suggest(base, profile.List()))
+		return nil, experiment.Usagef("--profile %s: the base is one of the stored profiles%s", base, input.Suggest(base, profile.List()))
 	}
 	p, err := profile.Load(base)
 	if err != nil {
@@ -107,7 +108,7 @@ func FromMeasurements(ctx context.Context, dir, base string, seed uint64, progre
 		return nil, err
 	}
 	c := &card{m: m, p: p, par: file.Parameters, ids: map[*measurement]string{},
-		rep: &CardReport{Version: Version(), Base: base, Files: m.files, Determined: []CardValue{}, NotDetermined: []CardMiss{}, Figures: []FittedFigure{}, Unused: append([]string{}, m.unused...)}}
+		rep: &CardReport{Version: experiment.Version(), Base: base, Files: m.files, Determined: []CardValue{}, NotDetermined: []CardMiss{}, Figures: []FittedFigure{}, Unused: append([]string{}, m.unused...)}}
 	if err := c.link(); err != nil {
 		return nil, err
 	}
@@ -138,7 +139,7 @@ func (c *card) link() error {
 				return err
 			}
 			if err := c.p.Validate(); err != nil {
-				return Usagef("%s: the link is %s, which profile %s does not have: %w", x.at, x.link, c.rep.Base, err)
+				return experiment.Usagef("%s: the link is %s, which profile %s does not have: %w", x.at, x.link, c.rep.Base, err)
 			}
 			c.rep.Determined = append(c.rep.Determined, CardValue{"hca.link_layer", layer, old, "Link type of " + x.at})
 		}
@@ -261,7 +262,7 @@ func (c *card) calibration(doc *input.Doc, todo []cardParameter, checks []*measu
 		v, err := ParseValidation(id, x.scenario(id, c.rep.Base))
 		if err != nil {
 			// The place is one in the scenario that was made of the measurement, and of no use to anybody.
-			return nil, Usagef("%s: it cannot be simulated: %s", x.at, place.ReplaceAllString(err.Error(), ""))
+			return nil, experiment.Usagef("%s: it cannot be simulated: %s", x.at, place.ReplaceAllString(err.Error(), ""))
 		}
 		c.ids[x], cal.files[id], cal.at[id] = id, v, figureAt{v, 0}
 	}

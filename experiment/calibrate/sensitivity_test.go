@@ -1,4 +1,4 @@
-package experiment
+package calibrate
 
 import (
 	"bytes"
@@ -12,11 +12,10 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/experiment/chart"
 	"github.com/rdmasim/rdmasim/experiment/table"
-	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/internal/cli/outfile"
-	"github.com/rdmasim/rdmasim/sim"
 )
 
 const twoLoads = "name: two\ntraffic: [{name: inline, inline: true, messages: 20, window: 4}, {name: fetched, payload: 256B, messages: 20, window: 4, cores: [2]}]\n"
@@ -26,12 +25,12 @@ func TestSensitivityFindsAllThatMatters(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some hundred runs")
 	}
-	s, err := ParseScenario("two.yaml", []byte(twoLoads))
+	s, err := experiment.ParseScenario("two.yaml", []byte(twoLoads))
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := s.experiment()
-	req := Request{Seed: 1, Set: []string{"hca.requester_latency=200ns"}}
+	x := s.Experiment()
+	req := experiment.Request{Seed: 1, Set: []string{"hca.requester_latency=200ns"}}
 	got, err := FindSensitivity(t.Context(), x, req, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +64,7 @@ func TestSensitivityFindsAllThatMatters(t *testing.T) {
 	if !got.Complete || got.Runs >= 2*len(cands) || !strings.Contains(got.Summary(), "assumed or fitted values") {
 		t.Errorf("%d runs for %d values, complete: %v; %s", got.Runs, len(cands), got.Complete, got.Summary())
 	}
-	if _, err := FindSensitivity(t.Context(), x, Request{Seed: 1, Sweep: []string{"profile=connectx-4,connectx-5"}}, nil); err == nil || !strings.Contains(err.Error(), "of one profile") {
+	if _, err := FindSensitivity(t.Context(), x, experiment.Request{Seed: 1, Sweep: []string{"profile=connectx-4,connectx-5"}}, nil); err == nil || !strings.Contains(err.Error(), "of one profile") {
 		t.Errorf("a sweep over profiles: %v", err)
 	}
 }
@@ -132,26 +131,6 @@ func TestVerdictsAreConclusions(t *testing.T) {
 	changes, _ := shapesOf(rows("confirmed"))[0].compare(shapesOf(rows("refuted")))
 	if len(changes) != 1 || changes[0] != "more cores help: verdict: refuted, not confirmed" {
 		t.Errorf("%q", changes)
-	}
-}
-
-// An experiment's own costs are those that others name.
-func TestCostsOfCompletions(t *testing.T) {
-	plain, slow := hostCosts(nil), hostCosts(map[string]string{"wake-up": "5us"})
-	if slow.Wake != 5*sim.Microsecond || plain.Wake == slow.Wake {
-		t.Errorf("wake-up %v, %v", plain.Wake, slow.Wake)
-	}
-	slow.Wake = plain.Wake
-	if slow != plain {
-		t.Error("another cost changed too")
-	}
-	if n := len(assumedCosts()); n < 10 {
-		t.Errorf("%d assumed costs", n)
-	}
-	for _, c := range assumedCosts() {
-		if d, err := input.ParseTime(c.Value); err != nil || d <= 0 {
-			t.Errorf("%s: %q, %v", c.Name, c.Value, err)
-		}
 	}
 }
 

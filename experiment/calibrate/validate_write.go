@@ -1,4 +1,4 @@
-package experiment
+package calibrate
 
 import (
 	"encoding/csv"
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
 )
@@ -67,7 +68,7 @@ func (r *ValidationReport) writeTable(w io.Writer) error {
 	}
 	r.writeSummary(w)
 	for _, p := range keysOf(r.Profiles) {
-		fmt.Fprintf(w, "  profile %s (%s); %s\n", p, r.Profiles[p], trust(r.Hypotheses[p]))
+		fmt.Fprintf(w, "  profile %s (%s); %s\n", p, r.Profiles[p], experiment.Trust(r.Hypotheses[p]))
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package experiment
+package calibrate
 
 import (
 	"cmp"
@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/rdmasim/rdmasim/conformance/report"
+	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/workload/perftest"
@@ -136,10 +137,10 @@ func readMeasured(ctx context.Context, dir string) (*measured, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, Usagef("--from: %w", err)
+		return nil, experiment.Usagef("--from: %w", err)
 	}
 	if len(names) == 0 {
-		return nil, Usagef("--from: %s has no files; docs/calibrate.md says how to measure", dir)
+		return nil, experiment.Usagef("--from: %s has no files; docs/calibrate.md says how to measure", dir)
 	}
 	m := &measured{}
 	together := map[string][]*measurement{}
@@ -152,11 +153,11 @@ func readMeasured(ctx context.Context, dir string) (*measured, error) {
 		}
 		src, err := input.ReadFile(ctx, name)
 		if err != nil {
-			return nil, Usagef("--from: %w", err)
+			return nil, experiment.Usagef("--from: %w", err)
 		}
 		runs, err := perftest.Parse(name, src)
 		if err != nil {
-			return nil, &UsageError{err}
+			return nil, experiment.Usagef("%w", err)
 		}
 		m.files++
 		var got []*measurement
@@ -167,7 +168,7 @@ func readMeasured(ctx context.Context, dir string) (*measured, error) {
 		case filepath.Clean(sub) == filepath.Clean(dir):
 			m.all = append(m.all, got...)
 		case len(got) > 1:
-			return nil, Usagef("%s: %s has another result of the same file: each file in a subfolder holds the output of one program, and all of them ran at the same time", got[1].at, got[0].at)
+			return nil, experiment.Usagef("%s: %s has another result of the same file: each file in a subfolder holds the output of one program, and all of them ran at the same time", got[1].at, got[0].at)
 		case len(got) == 1:
 			together[sub] = append(together[sub], got...)
 		}
@@ -188,9 +189,9 @@ func addUp(dir string, parts []*measurement) (*measurement, error) {
 	for _, p := range parts[1:] {
 		switch {
 		case p.latency || sum.latency:
-			return nil, Usagef("%s: latencies of programs that run together are not used: move the file out of %s", p.at, dir)
+			return nil, experiment.Usagef("%s: latencies of programs that run together are not used: move the file out of %s", p.at, dir)
 		case p.setup != parts[0].setup:
-			return nil, Usagef("%s: the files of a subfolder come from programs that ran together with the same options, and %s has other options", p.at, parts[0].at)
+			return nil, experiment.Usagef("%s: the files of a subfolder come from programs that ran together with the same options, and %s has other options", p.at, parts[0].at)
 		}
 		sum.value += p.value
 	}
@@ -247,10 +248,10 @@ func (m *measured) record(ctx context.Context, name string) error {
 			m.unused = append(m.unused, name+": perftest's JSON does not name its units; the output itself is read")
 			return nil
 		}
-		return Usagef("--from: %w", err)
+		return experiment.Usagef("--from: %w", err)
 	}
 	if err := run.Measured(); err != nil {
-		return Usagef("--from: %s: %w", name, err)
+		return experiment.Usagef("--from: %s: %w", name, err)
 	}
 	m.files++
 	found := false
@@ -290,7 +291,7 @@ func (m *measured) merge() error {
 	link := ""
 	for _, x := range m.all {
 		if x.link != "" && link != "" && x.link != link {
-			return Usagef("%s: the link is %s here, and %s elsewhere: give the measurements of one port", x.at, x.link, link)
+			return experiment.Usagef("%s: the link is %s here, and %s elsewhere: give the measurements of one port", x.at, x.link, link)
 		}
 		link = cmp.Or(link, x.link)
 		f := first[x.setup]
@@ -301,7 +302,7 @@ func (m *measured) merge() error {
 			continue
 		}
 		if math.Abs(x.value-f.value) > contradict*math.Min(x.value, f.value) {
-			return Usagef("%s: %s is %s %s here, and %s %s in %s: measure again, on a machine that does nothing else, and keep one",
+			return experiment.Usagef("%s: %s is %s %s here, and %s %s in %s: measure again, on a machine that does nothing else, and keep one",
 				x.at, x.name(), table.Short(x.shown()), x.unit(), table.Short(f.shown()), f.unit(), f.at)
 		}
 		n := float64(count[x.setup])
@@ -310,7 +311,7 @@ func (m *measured) merge() error {
 	}
 	m.all = merged
 	if len(merged) == 0 {
-		return Usagef("--from: nothing in it can be used: %s", strings.Join(m.unused, "; "))
+		return experiment.Usagef("--from: nothing in it can be used: %s", strings.Join(m.unused, "; "))
 	}
 	return nil
 }
@@ -387,10 +388,10 @@ func (m *measurement) scenario(id, base string) []byte {
 func checkFolder(dir string) error {
 	st, err := os.Stat(dir)
 	if err != nil {
-		return Usagef("--from: %w", err)
+		return experiment.Usagef("--from: %w", err)
 	}
 	if !st.IsDir() {
-		return Usagef("--from: %s is not a folder of measurements", dir)
+		return experiment.Usagef("--from: %s is not a folder of measurements", dir)
 	}
 	return nil
 }

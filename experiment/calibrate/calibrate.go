@@ -1,4 +1,6 @@
-package experiment
+// Package calibrate compares the simulator with published figures, fits values of profiles to them or to what a card measured,
+// and finds the values that a result depends on.
+package calibrate
 
 import (
 	"context"
