@@ -62,6 +62,9 @@ func checkFormat(format string, more ...string) error {
 	return &experiment.UsageError{Err: fmt.Errorf("--format %q is not one of %s%s", format, strings.Join(formats, ", "), input.Suggest(format, formats))}
 }
 
+// profileHelp is the help of flags that take a profile for a run.
+const profileHelp = "device and host profile: a name from rdmasim profile list, or the path of your own file, which ends in .yaml"
+
 func runCommand() *cobra.Command {
 	var req experiment.Request
 	var out, format string
@@ -146,7 +149,7 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 	}
 	f := c.Flags()
 	f.StringArrayVar(&req.Set, "set", nil, "set a value of the experiment, the scenario or the profile, as `key=value`; may be repeated")
-	f.StringVar(&req.Profile, "profile", "", "device and host profile, as listed by rdmasim profile list (default: the experiment's own)")
+	f.StringVar(&req.Profile, "profile", "", profileHelp+" (default: the experiment's own)")
 	f.Uint64Var(&req.Seed, "seed", 1, "seed of all random choices")
 	f.StringVarP(&out, "output", "o", "", "write the results to this `DIR` as JSON, CSV, SVG and PNG files")
 	f.StringVar(&format, "format", "table", "format of the output: table, json or csv; of a sweep also jsonl")
@@ -295,7 +298,7 @@ tolerance and not marked as a known miss, or is marked as one and within its tol
 			return err
 		},
 	}
-	c.Flags().StringVar(&prof, "profile", "", "run only the checks of this profile")
+	c.Flags().StringVar(&prof, "profile", "", "run only the checks of the stored profile of this `NAME`")
 	c.Flags().StringVar(&format, "format", "table", "format of the output: table, json or csv")
 	c.Flags().Uint64Var(&seed, "seed", 1, "seed of all random choices")
 	return c
@@ -330,7 +333,7 @@ func profileCommand() *cobra.Command {
 			return tw.Flush()
 		},
 	}, &cobra.Command{
-		Use: "show NAME", Short: "Show the values of a profile with unit and source", Args: oneArg("the name of a profile"),
+		Use: "show NAME|FILE.yaml", Short: "Show the values of a profile with unit and source", Args: oneArg("the name of a profile, or the path of its file"),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, err := profile.Load(args[0])
 			if err != nil {
