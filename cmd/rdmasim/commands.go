@@ -65,6 +65,21 @@ func checkFormat(format string, more ...string) error {
 // profileHelp is the help of flags that take a profile for a run.
 const profileHelp = "device and host profile: a name from rdmasim profile list, or the path of your own file, which ends in .yaml"
 
+// runnable are the names of experiments and of the scenarios that come with the program, for the shell to complete.
+func runnable() (names []string) {
+	for _, x := range studies.All() {
+		names = append(names, cobra.CompletionWithDesc(x.Name, x.Title))
+	}
+	all, err := experiment.Scenarios()
+	if err != nil {
+		return names
+	}
+	for _, s := range all {
+		names = append(names, cobra.CompletionWithDesc(s.File, s.Title))
+	}
+	return names
+}
+
 func runCommand() *cobra.Command {
 	var req experiment.Request
 	var out, format string
@@ -147,6 +162,7 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 			return writeResult(c, res, req, out, format, err)
 		},
 	}
+	commands.CompleteArgs(c, 1, runnable, true)
 	f := c.Flags()
 	f.StringArrayVar(&req.Set, "set", nil, "set a value of the experiment, the scenario or the profile, as `key=value`; may be repeated")
 	f.StringVar(&req.Profile, "profile", "", profileHelp+" (default: the experiment's own)")
@@ -349,5 +365,7 @@ func profileCommand() *cobra.Command {
 			return err
 		},
 	})
+	show, _, _ := c.Find([]string{"show"})
+	commands.CompleteArgs(show, 1, profile.List, true)
 	return c
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/rdmasim/rdmasim/internal/cli/outfile"
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
 	"github.com/rdmasim/rdmasim/internal/cli/rlimit"
+	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
 // Exit statuses of the program.
@@ -133,6 +134,8 @@ programs on the simulated adapter.`,
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(listCommand(), runCommand(), validateCommand(), calibrateCommand(), profileCommand(), execCommand(), perfCommand(), vmCommand(), pciCommand(), sweepWorkerCommand(), sweepShardCommand(), resultsCommand())
+	root.AddCommand(commands.ManCommand())
+	commands.CompleteFlag(root, "profile", profile.List, true)
 	// cobra's own errors (an unknown command, a wrong number of arguments) are usage.
 	commands.StrictHelp(root, knownCommand)
 	wrapArgs(root)
