@@ -213,6 +213,9 @@ func copiesOnFork(release string) verbs.Capability {
 	return has(major > 5 || major == 5 && minor >= 12)
 }
 
+// measuredParts are ConnectX-5, ConnectX-5 Ex and ConnectX-6, whose failures others have measured, by their PCI device IDs.
+var measuredParts = []uint32{0x1017, 0x1019, 0x101b}
+
 // srqResize is IBV_DEVICE_SRQ_RESIZE.
 const srqResize = 1 << 13
 
@@ -225,6 +228,7 @@ func (p *probe) queried() {
 	p.set("ib", has(n.link == verbs.LinkInfiniBand))
 	p.set("speed", has(p.ctx.mlx5)) // of a card; Soft-RoCE and emulation are slow
 	p.set("device time", has(p.ctx.mlx5))
+	p.set("card faults", has(p.ctx.mlx5 && slices.Contains(measuredParts, a.VendorPartID)))
 	if p.ctx.mlx5 {
 		p.set("sqd", verbs.Absent) // mlx5_ib has no transition into SQD
 	}
