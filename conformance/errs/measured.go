@@ -35,7 +35,7 @@ type pairOfHosts struct {
 	host int // index of the far host
 }
 
-const farBytes = 4096
+const farBytes = 8192
 
 func connectHosts(c *spec.C, o kit.Options, access verbs.AccessFlags) *pairOfHosts {
 	p := &pairOfHosts{e: kit.Open(c), host: kit.RemoteHost(c)}

@@ -49,7 +49,7 @@ func prefix(got, before, now []byte) int {
 // sentBeforeLengthError: the requester sends the packets that lie in its region before it fails.
 func sentBeforeLengthError(c *spec.C) {
 	p := connectHosts(c, kit.Default(), kit.AllAccess)
-	for _, tc := range []struct{ region, n, sent int }{{2048, 4096, 2}, {3000, 4096, 2}, {512, 1024, 0}, {3072, 3584, 3}} {
+	for _, tc := range []struct{ region, n, sent int }{{4096, 5120, 4}, {2048, 4096, 2}, {3000, 4096, 2}, {512, 1024, 0}, {3072, 3584, 3}} {
 		mem := p.e.Buffer(c, tc.region, kit.AllAccess)
 		p.reconnect(c, kit.Default())
 		step := fmt.Sprintf("%d bytes of a region of %d", tc.n, tc.region)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rdmasim/rdmasim/conformance/report"
 	"github.com/rdmasim/rdmasim/conformance/spec"
 	"github.com/rdmasim/rdmasim/verbs"
 )
@@ -26,7 +27,7 @@ func Measured(c *spec.C, step string, got, want any) {
 // MeasuredTime records a time in milliseconds, to the microsecond. Where time is virtual it holds when the time is at most share
 // of want away from want. Elsewhere the time is that of a busy machine, and not judged.
 func MeasuredTime(c *spec.C, step string, got, want time.Duration, share float64) {
-	c.Observe(step+", ms", math.Round(got.Seconds()*1e6)/1e3)
+	c.Observe(step+report.TimeSuffix, math.Round(got.Seconds()*1e6)/1e3)
 	if !c.Has(ExactTime) {
 		return
 	}
