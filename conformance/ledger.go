@@ -51,7 +51,7 @@ func predictions(l *report.Ledger, p report.Platform, id string) []spec.Deviatio
 	for _, d := range l.Of(p) {
 		for _, x := range d.Predicts {
 			if x.Of(id) {
-				out = append(out, spec.Deviation{ID: d.ID, Step: x.Step, Got: x.Got, Sometimes: x.Sometimes})
+				out = append(out, spec.Deviation{ID: d.ID, Step: x.Step, Got: x.Got, Sometimes: x.Sometimes || d.Inherited(p)})
 			}
 		}
 	}

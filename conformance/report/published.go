@@ -183,7 +183,7 @@ func (p *Published) firmwareOf(r *PublishedRow) string {
 func (p *Published) Of(r *Run) bool {
 	at := r.Platform()
 	if r.Target.Kind == "sim" {
-		return slices.Contains(p.Profiles, at[KeyProfile]) || slices.Contains(p.Profiles, r.Environment["profile_extends"])
+		return slices.Contains(p.Profiles, at[KeyProfile]) || slices.Contains(p.Profiles, at[KeyExtends])
 	}
 	return at[KeyProvider] == p.Provider && slices.Contains(p.Parts, at[KeyPart])
 }
