@@ -57,9 +57,9 @@ func requesterCounters(c *spec.C) {
 	for i := range failureCauses {
 		f := &failureCauses[i]
 		grown := kit.Moving(c, 1, func() { f.run(c, p) })[0]
-		kit.Measured(c, f.name+": req_cqe_error", grown["req_cqe_error"], 1)
+		kit.MeasuredCounter(c, f.name+": req_cqe_error", grown, "req_cqe_error", 1)
 		for _, name := range []string{"req_cqe_flush_error", "req_remote_access_errors", "req_remote_invalid_request"} {
-			kit.Measured(c, f.name+": "+name, grown[name], f.counters[name])
+			kit.MeasuredCounter(c, f.name+": "+name, grown, name, f.counters[name])
 		}
 	}
 }
@@ -70,7 +70,7 @@ func responderCounters(c *spec.C) {
 		f := &failureCauses[i]
 		grown := kit.Moving(c, p.host+1, func() { f.run(c, p) })[p.host]
 		for _, name := range []string{"resp_cqe_error", "resp_cqe_flush_error", "resp_local_length_error", "resp_remote_access_errors", "packet_seq_err", "out_of_sequence"} {
-			kit.Measured(c, f.name+": "+name, grown[name], 0)
+			kit.MeasuredCounter(c, f.name+": "+name, grown, name, 0)
 		}
 	}
 }
@@ -82,7 +82,7 @@ func countersOfRefused(c *spec.C) {
 		f := &failureCauses[i]
 		grown := kit.Moving(c, p.host+1, func() { f.run(c, p) })[p.host]
 		for _, name := range []string{"rx_write_requests", "out_of_buffer"} {
-			kit.Measured(c, f.name+": "+name, grown[name], f.received[name])
+			kit.MeasuredCounter(c, f.name+": "+name, grown, name, f.received[name])
 		}
 	}
 }
@@ -100,8 +100,8 @@ func flushCounters(c *spec.C) {
 		p.a.ModifyState(c, verbs.QPSErr)
 		kit.ExpectFlushed(c, p.a.SendCQ, 4)
 	})[0]
-	kit.Measured(c, "four requests flushed: req_cqe_error", grown["req_cqe_error"], 4)
-	kit.Measured(c, "four requests flushed: req_cqe_flush_error", grown["req_cqe_flush_error"], 3)
+	kit.MeasuredCounter(c, "four requests flushed: req_cqe_error", grown, "req_cqe_error", 4)
+	kit.MeasuredCounter(c, "four requests flushed: req_cqe_flush_error", grown, "req_cqe_flush_error", 3)
 	grown = kit.Moving(c, 1, func() {
 		p.reconnect(c, kit.Default())
 		p.a.Post(c, p.far.WriteTo(1, farBytes, p.mem.SGE(0, 8)), p.far.WriteTo(2, 0, p.mem.SGE(0, 8)))
@@ -109,8 +109,8 @@ func flushCounters(c *spec.C) {
 		c.Status("the head", wc[0], verbs.WCRemAccessErr)
 		c.Status("behind it", wc[1], verbs.WCWRFlushErr)
 	})[0]
-	kit.Measured(c, "one failed and one flushed: req_cqe_error", grown["req_cqe_error"], 2)
-	kit.Measured(c, "one failed and one flushed: req_cqe_flush_error", grown["req_cqe_flush_error"], 1)
+	kit.MeasuredCounter(c, "one failed and one flushed: req_cqe_error", grown, "req_cqe_error", 2)
+	kit.MeasuredCounter(c, "one failed and one flushed: req_cqe_flush_error", grown, "req_cqe_flush_error", 1)
 }
 
 // noAnswerCounters: at timeout 14 and retry_cnt 7 six timeouts are counted, and each retransmission is handled as a notice.
@@ -121,19 +121,21 @@ func noAnswerCounters(c *spec.C) {
 		c.Status("write", p.a.PostAndPoll(c, p.far.WriteTo(1, 0, p.mem.SGE(0, 8))), verbs.WCRetryExcErr)
 	})
 	g := grown[0]
-	kit.Measured(c, "local_ack_timeout_err", g["local_ack_timeout_err"], 6)
-	kit.Measured(c, "req_transport_retries_exceeded", g["req_transport_retries_exceeded"], 1)
-	kit.Measured(c, "req_cqe_error", g["req_cqe_error"], 1)
-	kit.Measured(c, "rp_cnp_handled less adaptive and regular timeouts", g["rp_cnp_handled"]-g["roce_adp_retrans"]-g["local_ack_timeout_err"], -1)
-	kit.Measured(c, "rp_cnp_handled less roce_slow_restart_cnps", g["rp_cnp_handled"]-g["roce_slow_restart_cnps"], 0)
+	kit.MeasuredCounter(c, "local_ack_timeout_err", g, "local_ack_timeout_err", 6)
+	kit.MeasuredCounter(c, "req_transport_retries_exceeded", g, "req_transport_retries_exceeded", 1)
+	kit.MeasuredCounter(c, "req_cqe_error", g, "req_cqe_error", 1)
+	if _, has := g["rp_cnp_handled"]; has || c.Has(kit.Simulated) { // a driver shows it where the firmware lets it
+		kit.Measured(c, "rp_cnp_handled less adaptive and regular timeouts", g["rp_cnp_handled"]-g["roce_adp_retrans"]-g["local_ack_timeout_err"], -1)
+		kit.Measured(c, "rp_cnp_handled less roce_slow_restart_cnps", g["rp_cnp_handled"]-g["roce_slow_restart_cnps"], 0)
+	}
 	c.Observe("roce_adp_retrans", g["roce_adp_retrans"])
 	if c.Has(kit.Simulated) {
 		c.True("roce_adp_retrans as measured", g["roce_adp_retrans"] >= 4 && g["roce_adp_retrans"] <= 8, "it grew by %d, and by 4 to 8 on cards", g["roce_adp_retrans"])
 	}
 	for _, name := range []string{"packet_seq_err", "implied_nak_seq_err", "roce_adp_retrans_to"} {
-		kit.Measured(c, name, g[name], 0)
+		kit.MeasuredCounter(c, name, g, name, 0)
 	}
-	kit.Measured(c, "the responder's np_cnp_sent", grown[p.host]["np_cnp_sent"], 0)
+	kit.MeasuredCounter(c, "the responder's np_cnp_sent", grown[p.host], "np_cnp_sent", 0)
 	kit.Measured(c, "the responder's error counters", kit.SumOf(grown[p.host], "resp_", "out_of_sequence", "duplicate_request"), 0)
 }
 
@@ -188,6 +190,6 @@ func transmissions(c *spec.C) {
 		}
 		c.Observe(step+": transmissions", sent)
 		kit.Measured(c, step+": transmissions less adaptive retransmissions", sent-grown["roce_adp_retrans"], int(retries)-1)
-		kit.Measured(c, step+": local_ack_timeout_err", grown["local_ack_timeout_err"], int(retries)-1)
+		kit.MeasuredCounter(c, step+": local_ack_timeout_err", grown, "local_ack_timeout_err", int(retries)-1)
 	}
 }

@@ -24,6 +24,13 @@ func Measured(c *spec.C, step string, got, want any) {
 	c.Observe(step, got)
 }
 
+// MeasuredCounter is Measured of a counter that has grown. One that a real device or its driver lacks is not recorded.
+func MeasuredCounter(c *spec.C, step string, grown map[string]int, name string, want int) {
+	if got, has := grown[name]; has || c.Has(Simulated) {
+		Measured(c, step, got, want)
+	}
+}
+
 // MeasuredTime records a time in milliseconds, to the microsecond. Where time is virtual it holds when the time is at most share
 // of want away from want. Elsewhere the time is that of a busy machine, and not judged.
 func MeasuredTime(c *spec.C, step string, got, want time.Duration, share float64) {
