@@ -319,6 +319,9 @@ func (j *job) record(res harness.Result) *report.Run {
 	if j.fault != "" {
 		run.Environment[faultsKey] = filepath.Base(j.fault) + ", " + report.Digest([]byte(j.faults))
 	}
+	if j.target == "hw" {
+		noteGuest(run)
+	}
 	if file := j.sim.file(); file != "" && j.target == "sim" {
 		run.Environment[profileKey] = file
 	}
