@@ -103,7 +103,7 @@ race:
 	  $(RACE) ./attach/exec/seccomp ./attach/exec/uverbs ./attach/pci/... + \
 	  $(RACE) -skip LostPoints ./experiment/sweep + $(RACE) -run "$(CONFORM)" ./cmd/conform + $(RACE) -run "CountsKills|InterruptedHunt" ./conformance/mutants + \
 	  $(RACE) ./conformance/harness ./conformance/random ./hw/agent ./hw/wire ./internal/cli/input ./internal/cli/input/commands ./internal/cli/outfile ./internal/cli/workers ./internal/legs ./workload/perftest/perf ./verbs/remotewire + \
-	  $(RACE) -run "EvaluatorRunsOnce|RunCache" ./experiment
+	  $(RACE) -run "EvaluatorRunsOnce|RunCache" ./experiment/calibrate + $(RACE) -run FilesOfTwoRuns ./experiment
 
 # With what unit-full has compiled; make soak looks at what each input reaches.
 fuzz:
