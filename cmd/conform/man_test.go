@@ -12,7 +12,7 @@ import (
 func TestManualPages(t *testing.T) {
 	dir := t.TempDir()
 	var out, errs strings.Builder
-	if status := execute(t.Context(), []string{"man", dir}, &out, &errs); status != 0 {
+	if status := program.Execute(t.Context(), []string{"man", dir}, &out, &errs); status != 0 {
 		t.Fatalf("status %d: %s%s", status, &out, &errs)
 	}
 	for _, c := range newRoot().Commands() {
@@ -41,7 +41,7 @@ func TestShellCompletion(t *testing.T) {
 		{[]string{"--profile", "generic"}, "generic-roce\n"}, {[]string{"run", "--target", ""}, "sim,hw\n"},
 	} {
 		var out, errs strings.Builder
-		if status := execute(t.Context(), append([]string{"__complete"}, c.words...), &out, &errs); status != 0 || !strings.Contains(out.String(), c.want) {
+		if status := program.Execute(t.Context(), append([]string{"__complete"}, c.words...), &out, &errs); status != 0 || !strings.Contains(out.String(), c.want) {
 			t.Errorf("%q: status %d, no %q in:\n%s%s", c.words, status, c.want, &out, &errs)
 		}
 	}

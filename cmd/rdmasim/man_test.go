@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,7 +15,7 @@ import (
 func TestManualPages(t *testing.T) {
 	dir := t.TempDir()
 	var out, errs strings.Builder
-	if status := execute(t.Context(), []string{"man", dir}, &out, &errs); status != 0 || out.String()+errs.String() != "" {
+	if status := program.Execute(t.Context(), []string{"man", dir}, &out, &errs); status != 0 || out.String()+errs.String() != "" {
 		t.Fatalf("status %d: %s%s", status, &out, &errs)
 	}
 	pages := 0
@@ -45,11 +44,11 @@ func TestManualPages(t *testing.T) {
 			}
 		}
 	}
-	walk(newRoot(io.Discard, io.Discard))
+	walk(newRoot())
 	if files, err := os.ReadDir(dir); err != nil || len(files) != pages || pages < 10 {
 		t.Errorf("%d files for %d commands (%v)", len(files), pages, err)
 	}
-	if status := execute(t.Context(), []string{"man"}, &out, &errs); status != exitUsage || !strings.Contains(errs.String(), "man needs one folder") {
+	if status := program.Execute(t.Context(), []string{"man"}, &out, &errs); status != exitUsage || !strings.Contains(errs.String(), "man needs one folder") {
 		t.Errorf("man without a folder: status %d: %s", status, &errs)
 	}
 }
@@ -68,7 +67,7 @@ func TestShellCompletion(t *testing.T) {
 		{[]string{"profile", "show", "connect"}, []string{"connectx-5\n"}},
 	} {
 		var out, errs strings.Builder
-		status := execute(t.Context(), append([]string{"__complete"}, c.words...), &out, &errs)
+		status := program.Execute(t.Context(), append([]string{"__complete"}, c.words...), &out, &errs)
 		for _, want := range c.want {
 			if status != 0 || !strings.Contains(out.String(), want) {
 				t.Errorf("%q: status %d, no %q in:\n%s%s", c.words, status, want, &out, &errs)
@@ -77,7 +76,7 @@ func TestShellCompletion(t *testing.T) {
 	}
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
 		var out, errs strings.Builder
-		if status := execute(t.Context(), []string{"completion", shell}, &out, &errs); status != 0 || !strings.Contains(out.String(), "__complete") {
+		if status := program.Execute(t.Context(), []string{"completion", shell}, &out, &errs); status != 0 || !strings.Contains(out.String(), "__complete") {
 			t.Errorf("%s: status %d: %s", shell, status, &errs)
 		}
 	}
@@ -86,7 +85,7 @@ func TestShellCompletion(t *testing.T) {
 		t.Skip("bash is not installed, so that its script is not read by it")
 	}
 	var script, errs strings.Builder
-	execute(t.Context(), []string{"completion", "bash"}, &script, &errs)
+	program.Execute(t.Context(), []string{"completion", "bash"}, &script, &errs)
 	check := exec.Command(bash, "-n")
 	check.Stdin = strings.NewReader(script.String())
 	if out, err := check.CombinedOutput(); err != nil {

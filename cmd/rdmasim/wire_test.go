@@ -171,7 +171,7 @@ func TestHelpIsUniform(t *testing.T) {
 func TestHelpOfProfiles(t *testing.T) {
 	for _, args := range [][]string{{"run"}, {"exec"}, {"pci"}, {"vm"}} {
 		var out, errs strings.Builder
-		status := execute(t.Context(), append(args, "--help"), &out, &errs)
+		status := program.Execute(t.Context(), append(args, "--help"), &out, &errs)
 		text := strings.Join(strings.Fields(out.String()), " ")
 		if want := "a name from rdmasim profile list, or the path of your own file, which ends in .yaml"; status != 0 || !strings.Contains(text, want) {
 			t.Errorf("rdmasim %s --help, status %d, does not say %q:\n%s%s", args[0], status, want, &out, &errs)
