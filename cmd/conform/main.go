@@ -68,7 +68,7 @@ func exitStatus(err error, stderr io.Writer, _ bool) int {
 	return s.code
 }
 
-func newRoot() *cobra.Command {
+func newRoot(stdout, stderr io.Writer) *cobra.Command {
 	o := &runOptions{}
 	root := &cobra.Command{
 		Use:           "conform",
@@ -97,6 +97,8 @@ func newRoot() *cobra.Command {
 	}
 	o.flags(root.Flags())
 	o.flags(run.Flags())
+	root.SetOut(stdout)
+	root.SetErr(stderr)
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(run, newList(), newShow(), newWire(), newDiff(), newAccept(), newRecover(), newMutants(), newMerge(), newGaps(), newCounts(), newRandom(), newRandomWorker(), newWorker(), newOutcomes())
 	root.AddCommand(hwCommands()...)

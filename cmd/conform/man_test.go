@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,7 +16,7 @@ func TestManualPages(t *testing.T) {
 	if status := program.Execute(t.Context(), []string{"man", dir}, &out, &errs); status != 0 {
 		t.Fatalf("status %d: %s%s", status, &out, &errs)
 	}
-	for _, c := range newRoot().Commands() {
+	for _, c := range newRoot(io.Discard, io.Discard).Commands() {
 		if c.Hidden || c.Name() == "help" {
 			continue
 		}

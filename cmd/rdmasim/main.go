@@ -77,7 +77,7 @@ func exitStatus(err error, stderr io.Writer, wrote bool) int {
 	return exitFailure
 }
 
-func newRoot() *cobra.Command {
+func newRoot(stdout, stderr io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "rdmasim",
 		Short: "Experiments on a simulated mlx5 RDMA adapter",
@@ -96,6 +96,8 @@ programs on the simulated adapter.`,
 		Args:          knownCommand,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
+	root.SetOut(stdout)
+	root.SetErr(stderr)
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(listCommand(), runCommand(), validateCommand(), calibrateCommand(), profileCommand(), execCommand(), perfCommand(), vmCommand(), pciCommand(), sweepWorkerCommand(), sweepShardCommand(), resultsCommand())
 	root.AddCommand(commands.ManCommand())

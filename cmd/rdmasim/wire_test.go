@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -162,7 +163,7 @@ func TestCaptureFiles(t *testing.T) {
 
 // TestHelpIsUniform: place-holders are words in capitals, one for one thing, and each default is printed once.
 func TestHelpIsUniform(t *testing.T) {
-	for _, fault := range commands.FaultsOfHelp(newRoot()) {
+	for _, fault := range commands.FaultsOfHelp(newRoot(io.Discard, io.Discard)) {
 		t.Error(fault)
 	}
 }
