@@ -26,7 +26,8 @@ const mostEvidence = 8 << 20
 // attempt is one run of a case, with what a report of its failure needs.
 type attempt struct {
 	report.Case
-	kept     []verbs.WireFrame // by the case
+	kept     []verbs.WireFrame // by the case, or by its testbed
+	by       string            // whose rules act on them
 	exact    bool              // the target's clock is virtual: another run of the case does the same
 	opened   bool              // the body ran
 	took     time.Duration     // of the machine's clock
@@ -55,7 +56,7 @@ func (r *Runner) addFrames(a *attempt, e Entry, c spec.Case) {
 			err = errors.New("the second run differs")
 		}
 	case len(a.kept) > 0:
-		err = writeFrames(path, e.ID, a.kept)
+		err = writeFrames(path, e.ID, a.kept, a.by)
 	default:
 		return
 	}
@@ -70,8 +71,8 @@ func (r *Runner) addFrames(a *attempt, e Entry, c spec.Case) {
 	}
 }
 
-// writeFrames writes what a case recorded as a capture.
-func writeFrames(path, id string, frames []verbs.WireFrame) (err error) {
+// writeFrames writes recorded frames as a capture. by says whose rules have acted on them.
+func writeFrames(path, id string, frames []verbs.WireFrame, by string) (err error) {
 	f, err := os.Create(path)
 	if err != nil {
 		return err
@@ -90,7 +91,7 @@ func writeFrames(path, id string, frames []verbs.WireFrame) (err error) {
 		comment := ""
 		if frames[i].Acted != verbs.WirePass {
 			comment, _ = verbs.Words(frames[i].Acted)
-			comment += " by a rule of the case"
+			comment += " by " + by
 		}
 		err = w.Write(at, max(frames[i].At.Nanoseconds(), 0), frames[i].Data, comment)
 	}

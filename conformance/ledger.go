@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"context"
 	_ "embed"
 
 	"github.com/rdmasim/rdmasim/conformance/report"
@@ -50,7 +51,7 @@ func predictions(l *report.Ledger, p report.Platform, id string) []spec.Deviatio
 	for _, d := range l.Of(p) {
 		for _, x := range d.Predicts {
 			if x.Of(id) {
-				out = append(out, spec.Deviation{ID: d.ID, Step: x.Step, Got: x.Got, Sometimes: x.Sometimes})
+				out = append(out, spec.Deviation{ID: d.ID, Step: x.Step, Got: x.Got, Sometimes: x.Sometimes || d.Inherited(p)})
 			}
 		}
 	}
@@ -67,4 +68,13 @@ func LoadRules() (*report.Rules, error) {
 		return nil, err
 	}
 	return report.ParseRules("conformance/compare.yaml", compareRules, func(id string) bool { _, ok := cat.Find(id); return ok })
+}
+
+// ReadPublished reads a record of published measurements, whose cases must be in the catalogue.
+func ReadPublished(ctx context.Context, name string) (*report.Published, error) {
+	cat, err := LoadCatalogue()
+	if err != nil {
+		return nil, err
+	}
+	return report.ReadPublished(ctx, name, func(id string) bool { _, ok := cat.Find(id); return ok })
 }

@@ -1,6 +1,7 @@
 package conformance_test
 
 import (
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -80,5 +81,30 @@ func TestBuiltInLedger(t *testing.T) {
 		if late := l.Overdue(p, time.Now()); len(late) > 0 {
 			t.Errorf("%v: %s", p, late)
 		}
+	}
+}
+
+// TestLedgerOfAnExtendedProfile: entries of a stored profile are those of a user's own that extends it too, but his may have changed what deviates.
+func TestLedgerOfAnExtendedProfile(t *testing.T) {
+	ledger, err := conformance.LoadLedger()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := report.PlatformOf("connectx-7", nil)
+	mine := report.PlatformOf("mine", map[string]string{conformance.ExtendsKey: "connectx-7"})
+	stored, own := ledger.Of(at), ledger.Of(mine)
+	if len(stored) == 0 || !slices.Equal(own, stored) {
+		t.Fatalf("%d entries of connectx-7, and %d of a profile that extends it", len(stored), len(own))
+	}
+	for _, d := range stored {
+		if d.Inherited(at) {
+			t.Errorf("%s is of connectx-7 itself", d.ID)
+		}
+	}
+	if n := slices.IndexFunc(own, func(d *report.Deviation) bool { return d.ID == "MLX-40" }); n < 0 || !own[n].Inherited(mine) {
+		t.Error("MLX-40 names connectx-7, and is inherited")
+	}
+	if n := len(ledger.Of(report.PlatformOf("mine", nil))); n >= len(stored) {
+		t.Errorf("%d entries of a profile that extends none", n)
 	}
 }

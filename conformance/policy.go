@@ -50,7 +50,7 @@ type Allowance struct {
 
 // ExtendsKey is the entry of a target's details, and of a record's environment, that names the stored profile which a user's own
 // extends.
-const ExtendsKey = "profile_extends"
+const ExtendsKey = report.KeyExtends
 
 // LoadPolicy returns the policy of a profile, or if there is none, of the stored one that it extends, as the details of its
 // target or the environment of its record say. A target of an unknown profile may lack nothing.

@@ -109,7 +109,10 @@ func (r *Runner) once(e Entry, c spec.Case, capture string) (rec attempt) {
 	start := time.Now()
 	x := r.execute(running, bed, c.Deadline, c.Body)
 	rec.took, rec.opened, rec.exact = time.Since(start), true, bed.Capability(spec.ExactTime) == verbs.Present
-	rec.kept = x.result.Frames
+	rec.kept, rec.by = x.result.Frames, "a rule of the case"
+	if r, ok := bed.(spec.Recorder); ok && len(rec.kept) == 0 {
+		rec.kept, rec.by = r.Recorded(), "a fault of the simulation"
+	}
 	if v := x.result.Verdict; v != nil {
 		rec.failedAt = v.At
 	}

@@ -80,6 +80,9 @@ func (w *sessionWire) Has() (has []string) {
 	if p.HCA.SQD && p.Kernel.SQD {
 		has = append(has, "sqd")
 	}
+	if p.HCA.CardFaults {
+		has = append(has, "card faults")
+	}
 	return has
 }
 

@@ -11,6 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rdmasim/rdmasim/attach/exec/tree"
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim/hca"
 	"github.com/rdmasim/rdmasim/sim/kernel"
 )
 
@@ -27,32 +29,40 @@ const counterPeriod = time.Millisecond
 // counterFiles are those of a device. Programs find links to descriptors of this process, behind each of which
 // there is a memory file that nobody can change: another takes its place when the count has changed.
 type counterFiles struct {
-	kern  *kernel.Device
-	files []counterFile
+	kern   *kernel.Device
+	hca    *hca.Device
+	paging []counterFile // of its folder in infiniband_verbs
+	port   []counterFile // of hw_counters of its port
 }
 
 type counterFile struct {
-	name  string
-	fd    int
-	shown uint64
+	name    string
+	fd      int
+	shown   uint64
+	counter prm.QCounter // of port
 }
 
-// newCounterFiles makes the files of a device, which say 0.
-func newCounterFiles(k *kernel.Device) (*counterFiles, error) {
-	c := &counterFiles{kern: k}
+// newCounterFiles makes the files of a device, which say 0: those of its port, and of a device that pages on demand those of paging.
+func newCounterFiles(k *kernel.Device, h *hca.Device, pages bool) (*counterFiles, error) {
+	c := &counterFiles{kern: k, hca: h}
 	paging := k.Counters().Paging
 	paging.Fields(func(name string, _ *uint64) {
-		if pagingCounters[name] {
-			c.files = append(c.files, counterFile{name: name, fd: -1})
+		if pages && pagingCounters[name] {
+			c.paging = append(c.paging, counterFile{name: name, fd: -1})
 		}
 	})
-	for i := range c.files {
-		fd, err := counterMemory(0)
-		if err != nil {
-			c.close()
-			return nil, fmt.Errorf("file of %s: %w", c.files[i].name, err)
+	for _, q := range k.PortCounters() {
+		c.port = append(c.port, counterFile{name: kernel.PortCounterName(q), fd: -1, counter: q})
+	}
+	for _, files := range [][]counterFile{c.paging, c.port} {
+		for i := range files {
+			fd, err := counterMemory(0)
+			if err != nil {
+				c.close()
+				return nil, fmt.Errorf("file of %s: %w", files[i].name, err)
+			}
+			files[i].fd = fd
 		}
-		c.files[i].fd = fd
 	}
 	return c, nil
 }
@@ -73,45 +83,53 @@ func counterMemory(v uint64) (int, error) {
 	return fd, nil
 }
 
-// links are the names of the files and where they lead.
-func (c *counterFiles) links() []tree.Link {
+// links are the names of files and where they lead.
+func links(files []counterFile) []tree.Link {
 	var l []tree.Link
-	for _, f := range c.files {
+	for _, f := range files {
 		l = append(l, tree.Link{Name: f.name, To: fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), f.fd)})
 	}
 	return l
 }
 
-// show brings the files up to date. Where there is no memory for a new one the old one stays.
+// show brings the files up to date.
 func (c *counterFiles) show() {
 	paging, i := c.kern.Counters().Paging, 0
 	paging.Fields(func(name string, v *uint64) {
-		if i == len(c.files) || c.files[i].name != name {
-			return
+		if i < len(c.paging) && c.paging[i].name == name {
+			c.paging[i].say(*v)
+			i++
 		}
-		f := &c.files[i]
-		i++
-		if f.shown == *v {
-			return
-		}
-		fd, err := counterMemory(*v)
-		if err != nil {
-			return
-		}
-		if unix.Dup3(fd, f.fd, unix.O_CLOEXEC) == nil {
-			f.shown = *v
-		}
-		_ = unix.Close(fd)
 	})
+	for i := range c.port {
+		c.port[i].say(c.hca.QCounter(c.port[i].counter))
+	}
+}
+
+// say has the file say a number. Where there is no memory for a new file the old one stays.
+func (f *counterFile) say(v uint64) {
+	if f.shown == v {
+		return
+	}
+	fd, err := counterMemory(v)
+	if err != nil {
+		return
+	}
+	if unix.Dup3(fd, f.fd, unix.O_CLOEXEC) == nil {
+		f.shown = v
+	}
+	_ = unix.Close(fd)
 }
 
 func (c *counterFiles) close() {
-	for _, f := range c.files {
-		if f.fd >= 0 {
-			_ = unix.Close(f.fd)
+	for _, files := range [][]counterFile{c.paging, c.port} {
+		for _, f := range files {
+			if f.fd >= 0 {
+				_ = unix.Close(f.fd)
+			}
 		}
 	}
-	c.files = nil
+	c.paging, c.port = nil, nil
 }
 
 // showCounters brings the files of all devices and ports up to date, when it is time for it or the device has just become idle.

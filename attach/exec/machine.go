@@ -60,7 +60,7 @@ type device struct {
 	attr         verbs.DeviceAttr
 	ports        []verbs.PortAttr
 	subnetPrefix uint64 // of an InfiniBand port
-	// counters are the files of a device that pages on demand, or nil.
+	// counters are the files of counters, or nil.
 	counters *counterFiles
 	torn     tornPushes
 }
@@ -221,17 +221,16 @@ func (m *machine) describe(d *device) (tree.Device, error) {
 	}
 	d.attr = a.DeviceAttr
 	t.NodeGUID, t.SysImageGUID, t.FWVer, t.HWRev = a.NodeGUID, a.SysImageGUID, a.FWVer, a.HWVer
-	if a.ODPGeneralCaps&verbs.ODPSupport != 0 {
-		if d.counters, err = newCounterFiles(d.kern); err != nil {
-			return t, err
-		}
-		t.Counters = d.counters.links()
+	if d.counters, err = newCounterFiles(d.kern, d.hca, a.ODPGeneralCaps&verbs.ODPSupport != 0); err != nil {
+		return t, err
 	}
+	t.Counters = links(d.counters.paging)
 	for n := range int(a.PhysPortCnt) {
 		port, err := d.describePort(u, n+1)
 		if err != nil {
 			return t, err
 		}
+		port.HWCounters = links(d.counters.port)
 		t.Ports = append(t.Ports, port)
 	}
 	return t, nil

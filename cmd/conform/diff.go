@@ -29,9 +29,10 @@ func newDiff() *cobra.Command {
 		Long: "diff compares what two runs saw, step by step. A is the reference: an older run, the simulator, or another device.\n" +
 			"It prints a line for each case that people should look at, with its class, the step that differs first and both values,\n" +
 			"then the command that runs these cases again as in B. -v prints every step that differs, --classes explains the\n" +
-			"classes. The exit status is 0 if every difference is explained, 1 for a regression or an entry of the ledger\n" +
+			"classes. A may be a YAML file of published measurements of a card: then B is compared with these values alone, and\n" +
+			"must be a run on such a card or on its profile. The exit status is 0 if every difference is explained, 1 for a regression or an entry of the ledger\n" +
 			"that no longer holds, and 2 if the records cannot be compared.",
-		Example: "  conform --target=sim --report sim.json && conform --target=hw --report card.json\n  conform diff sim.json card.json\n  conform diff sim.json card.json --html card.html",
+		Example: "  conform --target=sim --report sim.json && conform --target=hw --report card.json\n  conform diff sim.json card.json\n  conform diff sim.json card.json --html card.html\n  conform diff fixtures/recordings/published-connectx-6.yaml card.json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if classes, _ := cmd.Flags().GetBool("classes"); classes {
 				if len(args) > 0 {
@@ -51,6 +52,9 @@ func newDiff() *cobra.Command {
 			}
 			if o.format == "json" && o.verbose {
 				return usagef("--format json has explained differences as well: leave out -v")
+			}
+			if report.IsPublished(args[0]) || report.IsPublished(args[1]) {
+				return diffPublished(cmd, args, html, o)
 			}
 			a, err := readRecord(cmd.Context(), args[0])
 			if err != nil {
@@ -114,13 +118,10 @@ func compareRuns(w io.Writer, a, b *report.Run, o diffOptions) (*report.Comparis
 			x.Again = againAs(b, x.ID)
 		}
 	}
-	if o.format == "json" {
-		enc := json.NewEncoder(w)
-		enc.SetIndent("", " ")
-		enc.SetEscapeHTML(false)
-		err = enc.Encode(c)
-	} else {
-		printDiff(w, c, b, o.verbose)
+	if err := writeDiff(w, c, b, o); err != nil {
+		return c, err
+	}
+	if o.format != "json" {
 		for i, r := range []*report.Run{a, b} {
 			if r.Incomplete {
 				fmt.Fprintf(w, "finding: the %s record comes from a run that did not end\n", [...]string{"first", "second"}[i])
@@ -130,8 +131,20 @@ func compareRuns(w io.Writer, a, b *report.Run, o diffOptions) (*report.Comparis
 			}
 		}
 	}
-	if err == nil && !c.OK() {
+	if !c.OK() {
 		err = &status{code: exitFailed}
 	}
 	return c, err
+}
+
+// writeDiff writes a comparison with the run b in the format of the options.
+func writeDiff(w io.Writer, c *report.Comparison, b *report.Run, o diffOptions) error {
+	if o.format != "json" {
+		printDiff(w, c, b, o.verbose)
+		return nil
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", " ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(c)
 }

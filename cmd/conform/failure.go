@@ -40,6 +40,9 @@ func printFailures(w io.Writer, o *runOptions, run *report.Run) {
 		if c.Where != "" {
 			fmt.Fprintf(w, "    at %s\n", plain.Line(c.Where))
 		}
+		if o.target == "hw" {
+			printGuest(w)
+		}
 		printFrames(w, c)
 		fmt.Fprintf(w, "    again: %s\n\n", o.again(run, c.ID))
 	}

@@ -69,7 +69,7 @@ func (o *runOptions) flags(f *pflag.FlagSet) {
 	f.BoolVar(&o.full, "full", false, "run long cases at the length that the catalogue demands (TD-008: 8 million sends, half a minute on sim)")
 	f.BoolVar(&o.lockstep, "lockstep", false, "let simulated programs yield at every step, as a check of the simulator: the results stay the same")
 	f.StringVar(&o.fault, "fault", "", "inject the faults of this YAML `FILE` into every case, as rdmasim run does (docs/wire.md)")
-	f.StringArrayVar(&o.baselines, "baseline", nil, "compare cases of strength H with an accepted record (conform accept) of the same kind of device")
+	f.StringArrayVar(&o.baselines, "baseline", nil, "compare cases of strength H with an accepted record (conform accept) of the same kind of device, or all cases with a YAML file of measurements that others have published")
 	f.StringVar(&o.device, "device", "", "device of --target=hw, by its name in ibv_devices (default: the first with an active port)")
 	f.IntVar(&o.port, "port", 0, "port of the device (default: the first that is active)")
 	f.IntVar(&o.gidIndex, "gid-index", defaultGIDIndex, "index of the GID that connections use (default: RoCE v2 with an IPv4 address)")
@@ -247,6 +247,9 @@ func (o *runOptions) readFaults(ctx context.Context) error {
 func (o *runOptions) readBaselines(ctx context.Context) ([]*report.Run, error) {
 	var out []*report.Run
 	for _, name := range o.baselines {
+		if report.IsPublished(name) {
+			continue
+		}
 		b, err := report.ReadFile(ctx, name)
 		if err == nil {
 			err = b.Acceptable()
@@ -258,6 +261,21 @@ func (o *runOptions) readBaselines(ctx context.Context) ([]*report.Run, error) {
 			return nil, usagef("--baseline %s was recorded with seed %d, and the seed decides what a case does: add --seed %d", name, b.Seed, b.Seed)
 		}
 		out = append(out, b)
+	}
+	return out, nil
+}
+
+// readPublished reads those baselines that are published measurements.
+func (o *runOptions) readPublished(ctx context.Context) (out []*report.Published, err error) {
+	for _, name := range o.baselines {
+		if !report.IsPublished(name) {
+			continue
+		}
+		p, err := conformance.ReadPublished(ctx, name)
+		if err != nil {
+			return nil, usagef("--baseline: %w", err)
+		}
+		out = append(out, p)
 	}
 	return out, nil
 }

@@ -29,6 +29,7 @@ type job struct {
 	items     []conformance.Item
 	whole     bool // nothing was filtered out
 	baselines []*report.Run
+	published []*report.Published
 	program   string // of the workers
 	out       outputs
 }
@@ -137,7 +138,9 @@ func (o *runOptions) jobs(ctx context.Context, stderr io.Writer, parallel bool) 
 			continue
 		}
 		j := &job{runOptions: o.of(target, parallel), items: items, whole: whole}
-		j.baselines, err = j.readBaselines(ctx)
+		if j.baselines, err = j.readBaselines(ctx); err == nil {
+			j.published, err = j.readPublished(ctx)
+		}
 		if err == nil {
 			j.program, err = j.workerCommand(ctx, stderr)
 		}
@@ -224,7 +227,7 @@ func (j *job) run(cmd *cobra.Command) (*report.Run, error) {
 		return nil, usagef("%s supports none of the cases that --label-filter %q selects (%s: %s); choose others, or another --device",
 			run.Target.Device, j.filter, run.Cases[0].ID, run.Cases[0].Reason)
 	}
-	if err := hold(run, j.baselines); err != nil {
+	if err := hold(run, j.baselines, j.published); err != nil {
 		return nil, err
 	}
 	j.took = time.Since(start)
@@ -317,6 +320,9 @@ func (j *job) record(res harness.Result) *report.Run {
 	if j.fault != "" {
 		run.Environment[faultsKey] = filepath.Base(j.fault) + ", " + report.Digest([]byte(j.faults))
 	}
+	if j.target == "hw" {
+		noteGuest(run)
+	}
 	if file := j.sim.file(); file != "" && j.target == "sim" {
 		run.Environment[profileKey] = file
 	}
@@ -350,9 +356,9 @@ func (j *job) assemble(res harness.Result, policy *conformance.Policy, ledger *r
 	return run
 }
 
-// hold judges cases of strength H by the baselines of the run's kind of device.
-func hold(run *report.Run, baselines []*report.Run) error {
-	if len(baselines) == 0 {
+// hold judges cases of strength H by the baselines of the run's kind of device, and all cases by published measurements of it.
+func hold(run *report.Run, baselines []*report.Run, published []*report.Published) error {
+	if len(baselines)+len(published) == 0 {
 		return nil
 	}
 	rules, err := conformance.LoadRules()
@@ -362,6 +368,9 @@ func hold(run *report.Run, baselines []*report.Run) error {
 	held := false
 	for _, b := range baselines {
 		held = run.Hold(b, rules) || held
+	}
+	for _, p := range published {
+		held = p.Hold(run) || held
 	}
 	if !held {
 		run.Findings = append(run.Findings, runs.NoBaseline)

@@ -49,7 +49,7 @@ func makeTarget(job harness.Job) (spec.Target, error) {
 		return simulator.New(cfg)
 	case "hw":
 		return hardware.New(hardware.Config{Device: job.Device, Port: job.Port, GIDIndex: job.GIDIndex, Wire: job.Wire,
-			Peer: job.Peer, PeerKey: job.PeerKey, Wall: job.Wall, Faults: faults})
+			Peer: job.Peer, PeerKey: job.PeerKey, Wall: job.Wall, Faults: faults, Record: guestFile("fault") != ""})
 	}
 	return nil, fmt.Errorf("this conform has no target %q", job.Target)
 }

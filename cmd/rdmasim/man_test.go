@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -45,7 +44,7 @@ func TestManualPages(t *testing.T) {
 			}
 		}
 	}
-	walk(newRoot(io.Discard, io.Discard))
+	walk(newRoot())
 	if files, err := os.ReadDir(dir); err != nil || len(files) != pages || pages < 10 {
 		t.Errorf("%d files for %d commands (%v)", len(files), pages, err)
 	}

@@ -36,6 +36,7 @@ func Register(s *spec.Suite) {
 	s.Case("DEV-022", forkUnneeded)
 	s.Case("DEV-024", linkDownAndUp)
 	s.Case("DEV-025", addressComesAndGoes)
+	s.Case("DEV-026", attributes)
 	s.Case("DEV-023", rawClock)
 }
 

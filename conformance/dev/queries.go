@@ -209,3 +209,21 @@ func rawClock(c *spec.C) {
 	}
 	c.True("the clock runs", last > first, "%d at first, %d after %d reads", first, last, clockReads)
 }
+
+// attributes records the limits that the device reports, to be compared with cards of its kind.
+func attributes(c *spec.C) {
+	a, err := c.Open().QueryDevice(c.T)
+	c.NoErr("query_device", err)
+	for _, x := range []struct {
+		name string
+		v    int
+	}{
+		{"max_qp", a.MaxQP}, {"max_qp_wr", a.MaxQPWR}, {"max_sge", a.MaxSGE}, {"max_sge_rd", a.MaxSGERd}, {"max_cq", a.MaxCQ}, {"max_cqe", a.MaxCQE},
+		{"max_mr", a.MaxMR}, {"max_pd", a.MaxPD}, {"max_mw", a.MaxMW}, {"max_ah", a.MaxAH}, {"max_qp_rd_atom", a.MaxQPRdAtom}, {"max_res_rd_atom", a.MaxResRdAtom},
+		{"max_qp_init_rd_atom", a.MaxQPInitRdAtom}, {"max_srq", a.MaxSRQ}, {"max_srq_wr", a.MaxSRQWR}, {"max_srq_sge", a.MaxSRQSGE}, {"max_mcast_grp", a.MaxMcastGrp},
+		{"max_mcast_qp_attach", a.MaxMcastQPAttach}, {"max_total_mcast_qp_attach", a.MaxTotalMcastQPAttach}, {"max_pkeys", int(a.MaxPKeys)},
+		{"local_ca_ack_delay", int(a.LocalCAAckDelay)},
+	} {
+		c.Observe(x.name, x.v)
+	}
+}

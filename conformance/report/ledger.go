@@ -172,11 +172,22 @@ func (d *Deviation) checkDates(doc *input.Doc, at string) error {
 func (d *Deviation) Holds(p Platform) bool {
 	for _, c := range d.conditions {
 		v, known := p[c.key]
-		if !known || !c.holds(v) {
+		if !known || !c.holds(v) && !(c.key == KeyProfile && p[KeyExtends] != "" && c.holds(p[KeyExtends])) {
 			return false
 		}
 	}
 	return true
+}
+
+// Inherited reports whether the entry is of the platform only by the stored profile that a user's own extends. His changes may be of what
+// deviates, so that the predictions may come true or not.
+func (d *Deviation) Inherited(p Platform) bool {
+	for _, c := range d.conditions {
+		if c.key == KeyProfile && !c.holds(p[KeyProfile]) {
+			return d.Holds(p)
+		}
+	}
+	return false
 }
 
 // Of are the entries that hold on a platform.

@@ -10,16 +10,17 @@ import (
 // Keys of a run's environment that behaviour may depend on. A target fills those that it
 // knows; the ledger of deviations may ask for them.
 const (
-	KeyProvider  = "provider"   // user-space driver: mlx5, rxe, siw
-	KeyPeer      = "peer"       // that of the second node's device; the first's where a record does not say
-	KeyPart      = "part"       // vendor_part_id of the device, hexadecimal
-	KeyFirmware  = "firmware"   // fw_ver of the device
-	KeyKernel    = "kernel"     // release of the kernel
-	KeyRDMACore  = "rdma_core"  // version of libibverbs' package
-	KeyLinkLayer = "link_layer" // Ethernet or InfiniBand
-	KeyPageSize  = "page_size"  // bytes
-	KeyProfile   = "profile"    // of a simulated device
-	KeyEnv       = "env."       // prefix of environment variables that the driver reads
+	KeyProvider  = "provider"        // user-space driver: mlx5, rxe, siw
+	KeyPeer      = "peer"            // that of the second node's device; the first's where a record does not say
+	KeyPart      = "part"            // vendor_part_id of the device, hexadecimal
+	KeyFirmware  = "firmware"        // fw_ver of the device
+	KeyKernel    = "kernel"          // release of the kernel
+	KeyRDMACore  = "rdma_core"       // version of libibverbs' package
+	KeyLinkLayer = "link_layer"      // Ethernet or InfiniBand
+	KeyPageSize  = "page_size"       // bytes
+	KeyProfile   = "profile"         // of a simulated device
+	KeyExtends   = "profile_extends" // the stored profile that a user's own extends
+	KeyEnv       = "env."            // prefix of environment variables that the driver reads
 )
 
 // Keys of a run's environment that say what stands between the suite and real hardware. A record that
@@ -53,7 +54,7 @@ func PlatformOf(profile string, details map[string]string) Platform {
 	p := Platform{}
 	for k, v := range details {
 		switch k {
-		case KeyProvider, KeyPeer, KeyPart, KeyFirmware, KeyKernel, KeyRDMACore, KeyLinkLayer, KeyPageSize:
+		case KeyProvider, KeyPeer, KeyPart, KeyFirmware, KeyKernel, KeyRDMACore, KeyLinkLayer, KeyPageSize, KeyExtends:
 			p[k] = v
 		default:
 			if strings.HasPrefix(k, KeyEnv) {

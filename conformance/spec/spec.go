@@ -57,6 +57,10 @@ type Bed interface {
 // happens, so that the time which a case takes is the same in every run, and part of its record.
 const ExactTime = "exact time"
 
+// Recorder is implemented by testbeds that record the link while a case runs that has not asked for it. Recorded returns the frames
+// when Run has returned; none: it did not record.
+type Recorder interface{ Recorded() []verbs.WireFrame }
+
 // Restarter is implemented by targets that a case can leave unusable until the process ends:
 // when NeedsRestart says so after a case, a new process runs the rest.
 type Restarter interface{ NeedsRestart() bool }

@@ -5,6 +5,10 @@ package mlx5
 import (
 	"fmt"
 	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -80,14 +84,57 @@ func (f benchFaults) FailNext(t verbs.Thread, qpn uint32, syndrome, vendor uint8
 	return f.p.FailNext(0, qpn, syndrome, vendor)
 }
 
-// HardwareCounters are those of a simulated device.
+// counterLifespan is more than the kernel keeps the values of hw_counters (RDMA_HW_STATS_DEFAULT_LIFESPAN of 10 ms).
+const counterLifespan = 15 * time.Millisecond
+
+// HardwareCounters are those of a simulated device, or the files of a real one's port.
 func (tb *Testbed) HardwareCounters(t verbs.Thread, host int) (map[string]uint64, error) {
 	defer enterCall(t, "read counters").leaveCall()
-	p := tb.bench()
-	if p == nil {
+	if p := tb.bench(); p != nil {
+		return p.Counters(host)
+	}
+	if host < 0 || host >= len(tb.setup.nodes) || tb.setup.nodes[host].agent != "" {
 		return nil, fmt.Errorf("counters of host %d: %w", host, syscall.EOPNOTSUPP)
 	}
-	return p.Counters(host)
+	time.Sleep(counterLifespan)
+	return portCounters(&tb.setup.nodes[host])
+}
+
+// portCounters reads the files in hw_counters of a port.
+func portCounters(n *Node) (map[string]uint64, error) {
+	dir := counterFolder(n)
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]uint64{}
+	for _, f := range files {
+		text, err := os.ReadFile(filepath.Join(dir, f.Name()))
+		if err != nil {
+			continue // a counter that is switched off (rdma statistic)
+		}
+		v, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
+		if err == nil && f.Name() != "lifespan" {
+			all[f.Name()] = v
+		}
+	}
+	return all, nil
+}
+
+func counterFolder(n *Node) string {
+	return fmt.Sprintf("/sys/class/infiniband/%s/ports/%d/hw_counters", n.Device, n.Port)
+}
+
+// counted reports whether the ports of all nodes are mlx5's, are on this machine, and have counters.
+func (s *Setup) counted() bool {
+	for i := range s.nodes {
+		if n := &s.nodes[i]; n.agent != "" {
+			return false
+		} else if c, err := portCounters(n); err != nil || len(c) == 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // DeviceTime is how long simulated devices have worked; of others it is the time of the threads.

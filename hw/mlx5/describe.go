@@ -55,7 +55,7 @@ func (p *probe) describe() error {
 		p.set("in flight", verbs.Absent) // it finishes all work that it sees before another thread runs
 		// Its interface is the machine's own, but a tester can give the device addresses.
 		p.set("addr", has(s.bench && n.link == verbs.LinkEthernet))
-		for _, token := range []string{"ecn", "sqd"} {
+		for _, token := range []string{"ecn", "sqd", "card faults"} {
 			p.set(token, has(slices.Contains(s.has, token)))
 		}
 		for _, token := range []string{"mmio log", "fault", "counters", "device time"} {

@@ -50,6 +50,7 @@ type Setup struct {
 	Profile  string
 	Details  map[string]string
 	nodes    []Node
+	record   bool       // see Record
 	key      *agent.Key // for the agent of the second node
 	link     [2]string  // the interfaces behind the nodes
 	port     string     // device file of the simulation's wire, in a guest

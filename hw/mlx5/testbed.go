@@ -36,6 +36,8 @@ type Testbed struct {
 	hosts []*host
 	main  *process
 	wire  link // nil unless taken over
+	// records says that the wire is recorded, see Setup.Record.
+	records bool
 
 	events  []fault.Event // of a file of faults
 	timers  []*time.Timer // of events

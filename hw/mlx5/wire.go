@@ -64,8 +64,9 @@ func (s *Setup) takes(need string) bool {
 
 // TakeWire takes the link over for a case with such needs, or for a plan that asks for it.
 func (tb *Testbed) TakeWire(needs []string, seed uint64, p *fault.Plan) error {
-	planned := p != nil && onWire(p)
-	if !tb.setup.wired() || !planned && !slices.ContainsFunc(needs, tb.setup.takes) {
+	planned, asked := p != nil && onWire(p), slices.ContainsFunc(needs, tb.setup.takes)
+	records := tb.setup.record && tb.setup.port != "" && !asked && !slices.Contains(needs, speedNeed)
+	if !tb.setup.wired() || !planned && !asked && !records {
 		return nil
 	}
 	if tb.setup.port != "" {
@@ -73,7 +74,7 @@ func (tb *Testbed) TakeWire(needs []string, seed uint64, p *fault.Plan) error {
 		if err != nil {
 			return err
 		}
-		tb.wire = p
+		tb.wire, tb.records = p, records
 		return nil
 	}
 	w, err := wire.Open(tb.setup.link[0], tb.setup.link[1], tb.began, seed)
@@ -82,6 +83,33 @@ func (tb *Testbed) TakeWire(needs []string, seed uint64, p *fault.Plan) error {
 	}
 	tb.wire = w
 	return nil
+}
+
+// speedNeed is the token of cases whose frames are too many to be recorded without need.
+const speedNeed = "speed"
+
+// Record has testbeds record a simulated wire during cases that do not take it over, so that the report of one that fails shows its frames.
+func (s *Setup) Record() { s.record = true }
+
+// StartRecording begins the recording of a testbed that records.
+func (tb *Testbed) StartRecording() error {
+	if !tb.records {
+		return nil
+	}
+	return tb.wire.StartTap(nil)
+}
+
+// Recorded ends a recording and returns its frames; none: there was no recording, or it cannot be had.
+func (tb *Testbed) Recorded() []verbs.WireFrame {
+	if !tb.records {
+		return nil
+	}
+	tb.records = false
+	frames, err := tb.wire.StopTap(nil)
+	if err != nil {
+		return nil
+	}
+	return frames
 }
 
 // ConfigureSubnet has the subnet manager of a simulated wire give something else to the ports.

@@ -2,6 +2,7 @@ package hca
 
 import (
 	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
 // vendorSyndromes are the vendor error bytes beside a syndrome. Only that they are
@@ -60,7 +61,7 @@ func (q *connection) errorCQE(op prm.CQEOpcode, idx uint16, sop prm.WQEOpcode, s
 		}
 		all, flush = prm.QCRespCQEError, prm.QCRespCQEFlushError
 	}
-	if s == prm.SyndromeWRFlush && q.vendor != vendorFlushedFirst+1 {
+	if s == prm.SyndromeWRFlush && (q.vendor != vendorFlushedFirst+1 || q.breaks(rule.FlushedHeadIsNoFlush)) {
 		q.qs.add(flush)
 	}
 	q.qs.add(all)

@@ -114,7 +114,6 @@ type Params struct {
 	AdaptiveSchedule           RetransSchedule
 	AdaptiveStart              int        // points of the schedule that are left out at its front, 0..3
 	AckTimeoutMin              int        // timeout codes below it act as it
-	SilentCount                int        // without the floor: a first count that sends nothing, in percent of the timeout
 	FirstFault                 bool       // every fault is taken as the first one of a new process, whose regular timeouts begin at another time
 	IBAckTimer                 IBAckTimer // the same of an InfiniBand port
 
@@ -300,7 +299,6 @@ func (p *Params) checkRetransmission(pos func(name string, v, lo, hi int64), wro
 	pos("AdaptiveSchedule", int64(p.AdaptiveSchedule), 0, int64(len(schedules))-1)
 	pos("AdaptiveStart", int64(p.AdaptiveStart), 0, 3)
 	pos("AckTimeoutMin", int64(p.AckTimeoutMin), 0, 31)
-	pos("SilentCount", int64(p.SilentCount), 0, 1000)
 	pos("IBAckTimer", int64(p.IBAckTimer), 0, int64(len(IBAckTimerWords))-1)
 	for _, f := range []struct {
 		name string

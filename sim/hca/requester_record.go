@@ -5,6 +5,7 @@ import (
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/mkey"
+	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
 // What a requester of ConnectX-5 and ConnectX-6 shows when something fails, beside the ACK timer (Params.CardFaults). The figures are of
@@ -12,7 +13,7 @@ import (
 
 // refusedKey takes the vendor byte of the key that was refused last.
 func (q *requester) refusedKey(s prm.Syndrome) (vendor uint16) {
-	if s == prm.SyndromeLocalProt && q.u.p.CardFaults {
+	if s == prm.SyndromeLocalProt && q.u.p.CardFaults && !q.breaks(rule.LocalKeyErrorsNameTheirCause) {
 		vendor = localVendor(q.refused)
 	}
 	q.refused = mkey.OK
@@ -22,7 +23,7 @@ func (q *requester) refusedKey(s prm.Syndrome) (vendor uint16) {
 // sendsBefore says whether the first packet of a SEND or WRITE lies before the place where the data segment at va leaves its region, behind
 // prior bytes of others. Such a request is begun: a requester compares a length with its region packet by packet.
 func (q *requester) sendsBefore(m *msg, w *prm.SendWQE, lkey uint32, va, prior uint64) bool {
-	if !q.u.p.CardFaults || m.kind != msgPush || !q.reliable() || w.Bytes <= uint64(q.mtu) {
+	if !q.u.p.CardFaults || m.kind != msgPush || !q.reliable() || w.Bytes <= uint64(q.mtu) || q.breaks(rule.LengthsAreCheckedByPacket) {
 		return false
 	}
 	if prior >= uint64(q.mtu) {
@@ -34,7 +35,7 @@ func (q *requester) sendsBefore(m *msg, w *prm.SendWQE, lkey uint32, va, prior u
 
 // reportFlush completes a request with a flush error.
 func (q *requester) reportFlush(idx uint16, op prm.WQEOpcode) {
-	if q.u.p.CardFaults && !q.headGone {
+	if q.u.p.CardFaults && !q.headGone && !q.breaks(rule.FlushedHeadNamesItsCause) {
 		q.vendor = vendorFlushedFirst + 1
 	}
 	q.headGone = true
@@ -58,6 +59,9 @@ func (q *requester) hold() {
 // flushTo completes the requests before the record's index, with their error or a flush error, and reports whether there were any. If the
 // record is behind the first of them, none completes, not even the one that failed.
 func (q *requester) flushTo(record uint16) (found bool) {
+	if q.breaks(rule.RecordRulesInError) {
+		record = q.rung
+	}
 	q.record = record
 	if uint32(record-q.oldest()) > q.sq.size {
 		return false
@@ -103,6 +107,7 @@ const (
 // standsAt is the send PSN that a query of a QP in ERR gives: after a NAK what the responder has carried out, else what was sent.
 func (q *requester) standsAt() uint32 {
 	switch {
+	case q.breaks(rule.QueryTellsWhereItStopped):
 	case q.una == q.sent || q.nakked:
 		return q.una
 	case q.txq.head >= 0 && !q.lastLeave && q.backoff == 0 && q.retry == q.retryMax: // what has not left was not sent

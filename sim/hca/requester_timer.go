@@ -139,6 +139,9 @@ func (q *requester) timedOut() (effect timeoutEffect, alive bool) {
 	if counter == prm.QCRoCEADPRetrans && q.breaks(rule.AdaptiveTimeoutsCountApart) {
 		counter = prm.QCLocalAckTimeoutErr
 	}
+	if q.ack.retries == 0 && q.breaks(rule.RetryCountZeroSendsAgain) {
+		effect = takesRetry
+	}
 	if q.ack.adapts(q.backoff) && q.breaks(rule.AdaptivePhaseTakesARetry) {
 		effect = sendsAgain
 	}
@@ -172,6 +175,9 @@ func (q *requester) slowRestart() {
 		return
 	}
 	q.qs.add(prm.QCRoCESlowRestartCNPs)
+	if q.breaks(rule.RetransmissionsMakeNotices) {
+		return
+	}
 	if q.u.p.Congestion.DCQCN {
 		q.notified()
 		return

@@ -296,7 +296,7 @@ func (q *responder) writeLengthOK(n uint32) bool {
 // writeRangeOK checks the key for the whole message with its first packet. A message that is
 // all here is checked when it is written, and with CardFaults each packet by itself.
 func (q *responder) writeRangeOK(info *roce.OpInfo, n uint32) bool {
-	return q.wlen == 0 || info.Last && q.wlen == n || q.u.p.CardFaults || q.breaks(rule.FirstPacketChecksTheRange) || q.wholeWriteOK()
+	return q.wlen == 0 || info.Last && q.wlen == n || q.u.p.CardFaults && !q.breaks(rule.WritesAreCheckedByPacket) || q.breaks(rule.FirstPacketChecksTheRange) || q.wholeWriteOK()
 }
 
 //go:noinline

@@ -3,13 +3,14 @@ package hca
 import (
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
 // What a responder of ConnectX-5 and ConnectX-6 shows when something fails (github.com/unionxic/rdma-fault-characterization, 2026).
 
 // staysSilent says whether a packet that a key refuses waits, since the key was deregistered a moment ago; those behind it wait too.
 func (q *responder) staysSilent(p *roce.Packet) bool {
-	if len(q.u.gone) == 0 || !q.reliable() {
+	if len(q.u.gone) == 0 || !q.reliable() || q.breaks(rule.DeregistrationIsSilent) {
 		return false
 	}
 	key := q.wkey
@@ -40,7 +41,7 @@ func (q *responder) onHush() {
 // countRefused counts a request that was refused for its key or its address, as one that was carried out.
 func (q *responder) countRefused(info *roce.OpInfo) {
 	switch {
-	case !q.u.p.CardFaults:
+	case !q.u.p.CardFaults || q.breaks(rule.RefusedRequestsAreCounted):
 	case info.Class == roce.ClassWrite && info.First:
 		q.qs.add(prm.QCRxWriteRequests)
 	case info.Class == roce.ClassReadRequest:
@@ -50,7 +51,7 @@ func (q *responder) countRefused(info *roce.OpInfo) {
 
 // countError counts a request that the responder refuses; cards count none.
 func (q *responder) countError(c prm.QCounter) {
-	if !q.u.p.CardFaults {
+	if !q.u.p.CardFaults || q.breaks(rule.RespondersCountNoError) {
 		q.qs.add(c)
 	}
 }

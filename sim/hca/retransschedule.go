@@ -41,6 +41,24 @@ func (s *schedule) step(start, n int) sim.Time {
 	return (s.points[last] - s.points[last-1]) * scheduleUnit << min(i-last, 32)
 }
 
+// silent is the wait, without the floor, that is counted and sends nothing. With it the schedule goes on beneath timeouts of the queue pair:
+// where those are as long as the least timeout or longer, the first retransmission comes with the end of the adaptive phase, so one timeout
+// after the wait; shorter ones begin at the last point that is not beyond the timeout. The points are those of the published waits of
+// 4.26, 12.7, 37.9, 172.1, 440.3, 709 and 3,929.5 ms at timeouts 10, 12, 14, 16, 17, 18 and 20.
+func (s *schedule) silent(nominal sim.Time, long bool) sim.Time {
+	point, last := sim.Time(0), nominal
+	for n := 0; ; n++ {
+		step := s.step(0, n)
+		if long && n > 0 && step > nominal {
+			return min(point-nominal, nominal)
+		}
+		if point += step; !long && point > nominal {
+			return last
+		}
+		last = point
+	}
+}
+
 // IBAckTimer is what the ACK timer of an InfiniBand port goes by: what cards do there is not published.
 type IBAckTimer uint8
 

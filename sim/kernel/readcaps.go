@@ -109,6 +109,7 @@ func (d *Device) readCaps(k *call) error {
 		return fmt.Errorf("port type %d, RoCE %v: neither RoCE nor InfiniBand: %w", g.PortType(), g.RoCE(), syscall.EOPNOTSUPP)
 	}
 	c.general(g)
+	c.roceAccl = g.RoCEAccl()
 	if err := errors.Join(c.specialKeys(k, g), c.deviceMemory(k, g), c.paging(k, g)); err != nil {
 		return err
 	}

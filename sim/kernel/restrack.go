@@ -1,11 +1,9 @@
 package kernel
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
-	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -176,35 +174,4 @@ func (d *Device) usersOf(s *srq) (qpns []uint32) {
 	}
 	slices.Sort(qpns)
 	return qpns
-}
-
-// HWCounters are the counters of the port that mlx5_ib shows in hw_counters and by `rdma statistic` (hw/mlx5/counters.c): those of
-// QUERY_Q_COUNTER, for the user QPs. Counters of congestion and of RoCE acceleration are not among them.
-func (d *Device) HWCounters(c Caller) ([]verbs.NamedCounter, error) {
-	if d.removed {
-		return nil, errRemoved
-	}
-	k := d.enter(c, true)
-	defer k.leave()
-	in, out := prm.NewIn(prm.OpQueryQCounter, 0), prm.NewOut(prm.OpQueryQCounter, 0)
-	prm.QueryQCounterIn(in).SetCounterSetID(d.qcnt)
-	if err := k.exec(in, out); err != nil {
-		return nil, fmt.Errorf("%s: query counters: %w", d.name, err)
-	}
-	var all []verbs.NamedCounter
-	for _, n := range prm.QCounterNames {
-		if portCounters[n.Counter] {
-			all = append(all, verbs.NamedCounter{Name: n.Name, Value: uint64(prm.QueryQCounterOut(out).Get(n.Counter))})
-		}
-	}
-	return all, nil
-}
-
-// portCounters are those of basic_q_cnts, out_of_seq_q_cnts, retrans_q_cnts and extended_err_cnts.
-var portCounters = map[prm.QCounter]bool{
-	prm.QCRxWriteRequests: true, prm.QCRxReadRequests: true, prm.QCRxAtomicRequests: true, prm.QCOutOfBuffer: true,
-	prm.QCOutOfSequence:    true,
-	prm.QCDuplicateRequest: true, prm.QCRNRNAKRetryErr: true, prm.QCPacketSeqErr: true, prm.QCImpliedNAKSeqErr: true, prm.QCLocalAckTimeoutErr: true,
-	prm.QCRespLocalLengthError: true, prm.QCRespCQEError: true, prm.QCReqCQEError: true, prm.QCReqRemoteInvalidRequest: true,
-	prm.QCReqRemoteAccessErrors: true, prm.QCRespRemoteAccessErrors: true, prm.QCRespCQEFlushError: true, prm.QCReqCQEFlushError: true,
 }

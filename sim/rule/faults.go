@@ -4,4 +4,20 @@ package rule
 const (
 	AdaptivePhaseTakesARetry Rule = iota + 560
 	AdaptiveTimeoutsCountApart
+	RetransmissionsMakeNotices
+	RetryCountZeroSendsAgain
+)
+
+// Rules of what a device shows when something fails, as ConnectX-5 and ConnectX-6 do (Params.CardFaults of package hca).
+const (
+	LocalKeyErrorsNameTheirCause Rule = iota + 564
+	FlushedHeadNamesItsCause
+	FlushedHeadIsNoFlush
+	RespondersCountNoError
+	RefusedRequestsAreCounted
+	DeregistrationIsSilent
+	WritesAreCheckedByPacket
+	LengthsAreCheckedByPacket
+	QueryTellsWhereItStopped
+	RecordRulesInError
 )

@@ -417,4 +417,17 @@ var sentences = [...]string{
 
 	AdaptivePhaseTakesARetry:   "Adaptive retransmissions take one of the retries together",
 	AdaptiveTimeoutsCountApart: "Adaptive retransmissions have a counter of their own",
+	RetransmissionsMakeNotices: "A retransmission after a timeout is handled as a notice of congestion, and counted as one",
+	RetryCountZeroSendsAgain:   "With adaptive retransmission a request is sent again seven times at retry_cnt 0",
+
+	LocalKeyErrorsNameTheirCause: "The vendor byte of a refused local key says what is wrong with it",
+	FlushedHeadNamesItsCause:     "The vendor byte of a flush says whether the request was at the head of its queue",
+	FlushedHeadIsNoFlush:         "The request at the head of a queue that is moved to ERR counts as an error, not as a flush",
+	RespondersCountNoError:       "A responder counts no error for a request that it refuses",
+	RefusedRequestsAreCounted:    "A responder counts a request that it refuses for its key or address as one that it has received",
+	DeregistrationIsSilent:       "A request that names a key deregistered a moment ago has no answer",
+	WritesAreCheckedByPacket:     "The packets of a WRITE before the end of its region land",
+	LengthsAreCheckedByPacket:    "The packets of a WRITE before the end of its local region are sent",
+	QueryTellsWhereItStopped:     "The send PSN of a queue pair in ERR says how far the responder has come",
+	RecordRulesInError:           "In ERR the doorbell record says which requests complete",
 }

@@ -24,6 +24,8 @@ func (tb *Testbed) Capability(token string) verbs.Capability {
 		switch token {
 		case "dv":
 			has = !p.Provider.Foreign
+		case "card faults":
+			has = p.HCA.CardFaults
 		case "dv.sport":
 			has = p.HCA.UDPSport && p.Provider.Generation == kernel.Dynamic && !p.Provider.Foreign && tb.sm == nil
 		case "dv.resqpn":

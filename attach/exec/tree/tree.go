@@ -41,6 +41,7 @@ type Port struct {
 	Rate       string // "100 Gb/sec (4X EDR)"
 	LID, SMLID uint16
 	CapMask    uint32
+	HWCounters []Link // files of its folder hw_counters
 	// Live is the folder of the files that may change, to which links lead (WriteLive); empty: none does.
 	Live string
 }
@@ -199,6 +200,12 @@ func (b *builder) port(dir string, d *Device, p *Port) {
 	b.file(dir+"/lid_mask_count", "0")
 	b.file(dir+"/sm_sl", "0")
 	b.file(dir+"/cap_mask", fmt.Sprintf("0x%08x", p.CapMask))
+	if len(p.HWCounters) > 0 {
+		b.file(dir+"/hw_counters/lifespan", "10") // ms that the kernel keeps a value, RDMA_HW_STATS_DEFAULT_LIFESPAN
+	}
+	for _, l := range p.HWCounters {
+		b.link(dir+"/hw_counters/"+l.Name, l.To)
+	}
 	for _, f := range p.changing() {
 		if p.Live == "" {
 			b.file(dir+"/"+f.name, f.line)

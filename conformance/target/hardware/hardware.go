@@ -31,6 +31,8 @@ type Config struct {
 	Wall time.Duration
 	// Faults is what goes wrong in every case (nil: nothing).
 	Faults *fault.Plan
+	// Record has the frames on a simulated wire recorded during cases that do not watch it themselves.
+	Record bool
 }
 
 // PlayerArg is the argument with which this program is started again as another process

@@ -34,6 +34,9 @@ func New(cfg Config) (spec.Target, error) {
 			return nil, err
 		}
 	}
+	if cfg.Record {
+		s.Record()
+	}
 	return &target{setup: s, wall: cfg.Wall, faults: cfg.Faults}, nil
 }
 
@@ -83,6 +86,9 @@ func (b bed) Run(deadline time.Duration, body func(verbs.Thread)) error {
 	const margin = 10
 	if most := b.wall - b.wall/margin; b.wall > 0 && (b.emulated || deadline > most) {
 		deadline = most
+	}
+	if err := b.StartRecording(); err != nil {
+		return err
 	}
 	return b.Testbed.Run(deadline, body)
 }
