@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,7 +45,7 @@ func TestManualPages(t *testing.T) {
 			}
 		}
 	}
-	walk(newRoot())
+	walk(newRoot(io.Discard, io.Discard))
 	if files, err := os.ReadDir(dir); err != nil || len(files) != pages || pages < 10 {
 		t.Errorf("%d files for %d commands (%v)", len(files), pages, err)
 	}
