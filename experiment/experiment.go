@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -143,8 +142,11 @@ func Usagef(format string, args ...any) error { return &UsageError{fmt.Errorf(fo
 
 // Request is what a run command asks for.
 type Request struct {
-	Set     []string // key=value
-	Sweep   []string // key=v1,v2
+	Set []string // key=value
+	// Points are the settings of each run of a sweep that one process runs, all with the same keys; none: a single run.
+	Points [][]Setting
+	// Axes are the keys of the points, those together that change together; nil: each changes alone.
+	Axes    [][]string
 	Profile string
 	Seed    uint64
 	Pcap    string
@@ -316,48 +318,17 @@ func (p *Param) check(v string) error {
 	return nil
 }
 
-// mostRuns bounds the runs of a sweep, which are laid out before the first.
-const mostRuns = 100_000
-
-// oneKey is the one spelling of a key: set.uar.bf_busy of a scenario is the value uar.bf_busy of the profile.
-func oneKey(k string) string { return strings.TrimPrefix(k, "set.") }
-
-// points turns the sweeps into their combinations, the last key fastest.
+// points returns the points of the sweep, each of whose settings check accepts; without a sweep one that changes nothing.
 func (r *Request) points(check func(k, v string) error) ([][]Setting, error) {
-	points := [][]Setting{nil}
-	swept := map[string]bool{}
-	for _, s := range r.Sweep {
-		k, list, ok := strings.Cut(s, "=")
-		if !ok || list == "" {
-			return nil, Usagef("--sweep %q is not of the form key=v1,v2,...", s)
-		}
-		if swept[oneKey(k)] {
-			return nil, Usagef("--sweep: %s is swept twice: give all its values at once, as in %s=v1,v2,...", oneKey(k), oneKey(k))
-		}
-		swept[oneKey(k)] = true
-		if i := slices.IndexFunc(r.Set, func(kv string) bool { return strings.HasPrefix(oneKey(kv), oneKey(k)+"=") }); i >= 0 {
-			return nil, Usagef("--sweep gives %s its values: leave out --set %s", k, r.Set[i])
-		}
-		if k == "profile" && r.Profile != "" {
-			return nil, Usagef("--sweep gives the profiles: leave out --profile %s", r.Profile)
-		}
-		values := strings.Split(list, ",")
-		if len(values) > mostRuns/len(points) {
-			return nil, Usagef("--sweep %s: the sweeps make more than %d runs, the most of one command: give fewer values", k, mostRuns)
-		}
-		var next [][]Setting
-		for _, pt := range points {
-			for i, v := range values {
-				if err := check(k, v); err != nil {
-					return nil, Usagef("--sweep %s: %w", s, err)
-				}
-				if slices.Contains(values[:i], v) {
-					return nil, Usagef("--sweep %s: %s is given twice", s, v)
-				}
-				next = append(next, append(append([]Setting(nil), pt...), Setting{k, v}))
+	if len(r.Points) == 0 {
+		return [][]Setting{nil}, nil
+	}
+	for _, pt := range r.Points {
+		for _, s := range pt {
+			if err := check(s.Key, s.Value); err != nil {
+				return nil, Usagef("--sweep %s=%s: %w", s.Key, s.Value, err)
 			}
 		}
-		points = next
 	}
-	return points, nil
+	return r.Points, nil
 }

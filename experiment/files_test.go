@@ -17,7 +17,7 @@ func TestFilesOfTwoRunsDoNotMix(t *testing.T) {
 	}
 	var results []*Result
 	for seed := range uint64(2) {
-		res, err := s.experiment().Execute(t.Context(), Request{Seed: seed + 1, Sweep: []string{"traffic.0.window=1,2"}}, nil)
+		res, err := s.experiment().Execute(t.Context(), Request{Seed: seed + 1, Points: grid("traffic.0.window=1,2")}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

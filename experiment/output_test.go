@@ -51,7 +51,7 @@ func TestCountersOfObjectsThatGo(t *testing.T) {
 // What the faults of a scenario did is told as that of --fault is, over all points of a sweep.
 func TestFaultsOfAScenarioAreCounted(t *testing.T) {
 	res := execute(t, "name: x\nfaults: [{do: drop, direction: requests, flow: 1, packet: 5, iteration: 1}]\ntraffic: [{messages: 10}]\n",
-		Request{Sweep: []string{"faults.0.packet=5,6"}})
+		Request{Points: grid("faults.0.packet=5,6")})
 	if notes := strings.Join(res.Notes, "\n"); !strings.Contains(notes, "fault 1 (drop): frames matched: 2, acted on: 2") {
 		t.Errorf("notes: %s", notes)
 	}

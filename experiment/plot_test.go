@@ -39,7 +39,7 @@ func TestSweepIsDrawn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := drawn(t, s.experiment(), Request{Sweep: []string{"traffic.0.payload=2B,64B,4KiB", "uar.bf_conflict=none,serialize"}})
+	p := drawn(t, s.experiment(), Request{Points: grid("traffic.0.payload=2B,64B,4KiB", "uar.bf_conflict=none,serialize")})
 	if len(p) != 3 {
 		t.Fatalf("%d pictures", len(p))
 	}

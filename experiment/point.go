@@ -39,9 +39,9 @@ type Prepared struct {
 	hashes   map[string]string           // of profiles with their settings
 }
 
-// Prepare checks the settings of a request. Its Sweep is not looked at.
+// Prepare checks the settings of a request. Its points are not looked at.
 func (x *Experiment) Prepare(req Request) (*Prepared, error) {
-	req.Sweep = nil
+	req.Points, req.Axes = nil, nil
 	p := &Prepared{x: x, req: req, profiles: map[string]*profile.Profile{}, hashes: map[string]string{}}
 	if x.scenario != nil {
 		changes, err := req.changes()

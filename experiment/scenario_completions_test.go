@@ -34,7 +34,7 @@ func TestScenarioOfADisk(t *testing.T) {
 cores: 8
 completions: {model: softirq, vectors: 2, affinity: [6, 7], peers: 32, pool: true, disk: {mean: 100us, distribution: exponential}, disk_queues: 2, duration: 50ms}
 `
-	res, err := scenarioOf(t, text, Request{Sweep: []string{"completions.pool=true,false"}})
+	res, err := scenarioOf(t, text, Request{Points: grid("completions.pool=true,false")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,28 +8,41 @@ import (
 
 // sweepPlots are those of a sweep over a scenario: rates, and latencies, against the first key that
 // has several values.
-func sweepPlots(name string, points [][]Setting) []chart.Plot {
-	values := map[string][]string{}
-	for _, pt := range points {
-		for _, v := range pt {
-			if !slices.Contains(values[v.Key], v.Value) {
-				values[v.Key] = append(values[v.Key], v.Value)
-			}
+func sweepPlots(name string, points [][]Setting, axes [][]string) []chart.Plot {
+	if axes == nil {
+		for _, k := range sweepKeys(points[0]) {
+			axes = append(axes, []string{k})
 		}
 	}
-	var x string
-	var others []string
-	for _, k := range sweepKeys(points[0]) {
-		if x == "" && len(values[k]) > 1 {
-			x = k
+	var x, values, others []string
+	at := 0 // of the axis among the settings of a point
+	for _, keys := range axes {
+		along := valuesOf(points, at, len(keys))
+		if at += len(keys); x == nil && len(along) > 1 {
+			x, values = keys, along
 		} else {
-			others = append(others, k)
+			others = append(others, keys...)
 		}
 	}
-	if x == "" {
+	if x == nil {
 		return nil
 	}
-	return ScenarioPlots(name, []string{x}, values[x], others)
+	return ScenarioPlots(name, x, values, others)
+}
+
+// valuesOf are the values of the n settings from at on, in the order of the points.
+func valuesOf(points [][]Setting, at, n int) (values []string) {
+	seen := map[string]bool{}
+	for _, pt := range points {
+		var v []string
+		for _, s := range pt[at : at+n] {
+			v = append(v, s.Value)
+		}
+		if t := chart.Together(v); !seen[t] {
+			seen[t], values = true, append(values, t)
+		}
+	}
+	return values
 }
 
 // ScenarioPlots are the pictures of a sweep over a scenario: those of LoadPlots, and what limits each load.

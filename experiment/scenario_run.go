@@ -163,7 +163,7 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 		Hypotheses: []string{}, Rows: []table.Row{}, Notes: []string{}, Columns: x.Columns}
 	if len(points) > 1 {
 		res.Columns = append(sweepKeys(points[0]), res.Columns...)
-		res.Plots = sweepPlots(s.Name, points)
+		res.Plots = sweepPlots(s.Name, points, req.Axes)
 	}
 	if s.Source != "" {
 		res.Note("Source of the scenario: %s", s.Source)

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -21,13 +22,29 @@ func TestMessagesAreThoseOfTheMeasuredTime(t *testing.T) {
 	}
 }
 
+// grid are all combinations of values, the last key fastest: of "k=1,2".
+func grid(sweeps ...string) [][]Setting {
+	points := [][]Setting{nil}
+	for _, s := range sweeps {
+		k, list, _ := strings.Cut(s, "=")
+		var next [][]Setting
+		for _, pt := range points {
+			for v := range strings.SplitSeq(list, ",") {
+				next = append(next, append(slices.Clone(pt), Setting{k, v}))
+			}
+		}
+		points = next
+	}
+	return points
+}
+
 func sweep(t *testing.T, text string, sweeps ...string) (*Result, error) {
 	t.Helper()
 	s, err := ParseScenario("s.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s.experiment().Execute(t.Context(), Request{Seed: 1, Sweep: sweeps}, nil)
+	return s.experiment().Execute(t.Context(), Request{Seed: 1, Points: grid(sweeps...)}, nil)
 }
 
 // What a note says of one point it says with that point's name; what is true of all is said once.

@@ -104,7 +104,7 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 				return err
 			}
 			if stored {
-				if !sensitivity || out != "" || len(req.Sweep) > 0 || req.Profile != "" || c.Flags().Changed("seed") {
+				if !sensitivity || out != "" || len(s.Sweep) > 0 || req.Profile != "" || c.Flags().Changed("seed") {
 					return &experiment.UsageError{Err: errStoredSensitivity}
 				}
 				rep, err := calibrate.StoredSensitivity(x.Name, req.Set)
@@ -143,7 +143,7 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 					err = usagef("--format jsonl is for sweeps: give json, csv or table")
 				}
 			case req.Pcap != "":
-				req.Sweep, err = inProcess(c.Flags(), plan)
+				req.Points, req.Axes, err = inProcess(c.Flags(), plan)
 			default:
 				return runSweep(c, plan, s, out, format)
 			}

@@ -9,8 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -273,30 +271,26 @@ func sweepWorkerCommand() *cobra.Command {
 	}}
 }
 
-// inProcess are the sweeps of a plan as one process runs them, one point after the other, into one capture.
-func inProcess(f *pflag.FlagSet, plan *sweep.Plan) ([]string, error) {
+// inProcess returns the points of a sweep that one process runs, one after the other, into one capture, and the keys of its axes.
+func inProcess(f *pflag.FlagSet, plan *sweep.Plan) ([][]experiment.Setting, [][]string, error) {
 	for _, name := range only {
 		if f.Changed(name) {
-			return nil, usagef("--pcap records a sweep in one process, which keeps no results: leave out --%s", name)
+			return nil, nil, usagef("--pcap records a sweep in one process, which keeps no results: leave out --%s", name)
 		}
 	}
 	if plan.Seeds > 1 || plan.Grid.Sample != nil {
-		return nil, usagef("--pcap records the points of a sweep in one file, and neither samples nor several seeds: leave those out")
+		return nil, nil, usagef("--pcap records the points of a sweep in one file, and neither samples nor several seeds: leave those out")
 	}
-	var sweeps []string
+	sw, err := plan.Prepare() // which refuses values that cannot be, and one that is given twice
+	if err != nil {
+		return nil, nil, err
+	}
+	if sw.Points() > sweep.ManyPoints {
+		return nil, nil, usagef("--pcap records at most %d runs, and the sweep makes %d: give fewer values", sweep.ManyPoints, sw.Points())
+	}
+	var axes [][]string
 	for _, a := range plan.Grid.Axes {
-		if len(a.Keys) > 1 {
-			return nil, usagef("--pcap records no sweep over keys that change together (%s): run the points one by one, with --set", a.Name())
-		}
-		var values []string
-		for _, v := range a.Values {
-			values = append(values, v[0])
-		}
-		if slices.ContainsFunc(values, func(v string) bool { return strings.Contains(v, ",") }) {
-			return nil, usagef("--pcap: a value of %s has a comma", a.Name())
-		}
-		sweeps = append(sweeps, a.Name()+"="+strings.Join(values, ","))
+		axes = append(axes, a.Keys)
 	}
-	_, err := plan.Prepare() // which refuses values that cannot be, and one that is given twice
-	return sweeps, err
+	return sw.Settings(), axes, nil
 }

@@ -38,17 +38,22 @@ type trialResult struct {
 	err   error
 }
 
+var errSensitivityOfASweep = experiment.Usagef("--sensitivity works on one setting: drop --sweep and --seeds")
+
 // FindSensitivity runs an experiment again and again, with its assumed and fitted values at their bounds. Values are varied
 // in groups first: of a group that changes nothing, none does.
 func FindSensitivity(ctx context.Context, x *experiment.Experiment, req experiment.Request, progress func(done, total int, what string)) (*experiment.Sensitivity, error) {
 	if req.Pcap != "" || req.Trace != "" {
 		return nil, experiment.Usagef("--sensitivity makes many runs, and --pcap and --trace record one: leave them out")
 	}
+	if len(req.Points) > 0 {
+		return nil, errSensitivityOfASweep
+	}
 	s := &experiment.Sensitivity{Settings: []string{}, Conclusions: []string{}, Values: []experiment.Sensitive{}, NotVaried: []string{}, Complete: true}
 	req.Set = slices.Clone(req.Set)
 	for _, k := range keysOf(x.Brief) {
 		kv := k + "=" + x.Brief[k]
-		if !slices.ContainsFunc(slices.Concat(req.Set, req.Sweep), func(own string) bool { return strings.HasPrefix(own, k+"=") }) {
+		if !slices.ContainsFunc(req.Set, func(own string) bool { return strings.HasPrefix(own, k+"=") }) {
 			req.Set, s.Settings = append(req.Set, kv), append(s.Settings, kv)
 		}
 	}

@@ -44,9 +44,8 @@ func candidates(x *experiment.Experiment, req experiment.Request) (all []*candid
 	if err != nil {
 		return nil, nil, err
 	}
-	given := slices.Concat(req.Set, req.Sweep)
 	isGiven := func(key string) bool {
-		return slices.ContainsFunc(given, func(kv string) bool { return strings.HasPrefix(strings.TrimPrefix(kv, "set."), key+"=") })
+		return slices.ContainsFunc(req.Set, func(kv string) bool { return strings.HasPrefix(strings.TrimPrefix(kv, "set."), key+"=") })
 	}
 	for _, v := range p.Values() {
 		if x.NoProfile || v.Source != profile.Assumed && v.Source != profile.Fitted && v.Source != profile.Hypothesis || isGiven(v.Key) {
@@ -93,11 +92,6 @@ func assumed(p *experiment.Param) *candidate {
 
 // profileOf is the profile of a run.
 func profileOf(x *experiment.Experiment, req experiment.Request) (*profile.Profile, error) {
-	for _, s := range req.Sweep {
-		if strings.HasPrefix(s, "profile=") {
-			return nil, experiment.Usagef("--sensitivity varies the values of one profile: leave out --sweep %s", s)
-		}
-	}
 	if x.OfScenario() != nil {
 		var changes []experiment.Setting
 		if req.Profile != "" {

@@ -52,7 +52,7 @@ func TestSweepOfAnExperimentIsDrawn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := pictures(t, x, experiment.Request{Set: []string{"duration_us=10"}, Sweep: []string{"threads=2,4"}})["uar-factorial.svg"]
+	p := pictures(t, x, experiment.Request{Set: []string{"duration_us=10"}, Points: [][]experiment.Setting{{{Key: "threads", Value: "2"}}, {{Key: "threads", Value: "4"}}}})["uar-factorial.svg"]
 	for _, want := range []string{">shared by 2, lock=none, threads=2<", ">shared by all, lock=QP lock, threads=4<", ">own<"} {
 		if !strings.Contains(p, want) {
 			t.Errorf("no %s", want)

@@ -51,7 +51,7 @@ func TestSweepOfHypotheses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := x.Execute(t.Context(), experiment.Request{Seed: 1, Set: []string{"qps=1"}, Sweep: []string{"uar.bf_conflict=refetch,serialize"}}, nil)
+	res, err := x.Execute(t.Context(), experiment.Request{Seed: 1, Set: []string{"qps=1"}, Points: [][]experiment.Setting{{{Key: "uar.bf_conflict", Value: "refetch"}}, {{Key: "uar.bf_conflict", Value: "serialize"}}}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestSweepOfHypotheses(t *testing.T) {
 		}
 	}
 	var u *experiment.UsageError
-	res, err = x.Execute(t.Context(), experiment.Request{Seed: 1, Sweep: []string{"uar.bf_conflict=none,sometimes"}}, nil)
+	res, err = x.Execute(t.Context(), experiment.Request{Seed: 1, Points: [][]experiment.Setting{{{Key: "uar.bf_conflict", Value: "none"}}, {{Key: "uar.bf_conflict", Value: "sometimes"}}}}, nil)
 	if !errors.As(err, &u) || res != nil {
 		t.Errorf("got %v and a result: %v, want a usage error before the run", err, res != nil)
 	}

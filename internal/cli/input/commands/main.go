@@ -19,7 +19,7 @@ import (
 // Program is a command line.
 type Program struct {
 	Name string // before its messages
-	// Root makes the commands. What keeps its writer when it is made, as cobra's completion does, has these.
+	// Root makes the commands, whose output is set before help and completion are added: cobra keeps it there.
 	Root func(stdout, stderr io.Writer) *cobra.Command
 	// Status prints the error that a command returned, if there is one, and returns the exit status. wrote says that
 	// something was written to standard output.
@@ -61,8 +61,6 @@ func (p *Program) Execute(ctx context.Context, args []string, stdout, stderr io.
 	stderr = plain.NewWriter(outfile.Impatient(ctx, stderr))
 	root := p.Root(out, stderr)
 	root.SetArgs(args)
-	root.SetOut(out)
-	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	if out.Err != nil {
 		if !errors.Is(out.Err, syscall.EPIPE) { // a reader that wants no more, such as head

@@ -16,8 +16,8 @@ import (
 )
 
 // waits is a program that says so and waits for the end of its standard input or of its context.
-var waits = &Program{Name: "waits", Root: func(_, _ io.Writer) *cobra.Command {
-	return &cobra.Command{SilenceErrors: true, SilenceUsage: true, RunE: func(c *cobra.Command, _ []string) error {
+var waits = &Program{Name: "waits", Root: func(stdout, stderr io.Writer) *cobra.Command {
+	root := &cobra.Command{SilenceErrors: true, SilenceUsage: true, RunE: func(c *cobra.Command, _ []string) error {
 		fmt.Fprintln(c.OutOrStdout(), "waiting")
 		ended := make(chan error, 1)
 		go func() {
@@ -31,6 +31,9 @@ var waits = &Program{Name: "waits", Root: func(_, _ io.Writer) *cobra.Command {
 			return err
 		}
 	}}
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	return root
 }, Status: func(err error, stderr io.Writer, wrote bool) int {
 	fmt.Fprintln(stderr, err, wrote)
 	if errors.Is(err, context.Canceled) {
