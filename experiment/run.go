@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"sort"
 	"strconv"
-	"strings"
 	"time"
 
 	"gonum.org/v1/gonum/stat"
@@ -242,99 +240,6 @@ func trafficRow(l *workload.Load, r *workload.Result) table.Row {
 	return row
 }
 
-// steady is the widest confidence interval of a rate, as a share of the rate to either side, that
-// needs no remark. Most published figures are compared with a tolerance of 5 to 10 %.
-const steady = 0.05
-
-// unsteady says why the rate of a load of a run means little, and what to do; "" if it means what it says.
-func (out *Outcome) unsteady(i int) string {
-	l, r := out.loads[i], out.Results[i]
-	if l.Latency || r.Failed != nil {
-		return ""
-	}
-	more := "give it a longer duration, or a longer warmup"
-	if l.Duration == 0 {
-		more = "give it more messages, or a longer warmup"
-	}
-	measured := r.End - r.Begin
-	delivered := r.Rate() * measured.Seconds()
-	if r.Confidence <= steady {
-		alone := len(out.loads) == 1 && l.Threads*l.QPs == 1 // and meets no other queue pair
-		if n := l.Outstanding(); l.FillsPackets() && l.Duration > 0 && !alone && delivered < float64(n) {
-			return fmt.Sprintf("%.1f of its messages were delivered in the measured time of %v, and it keeps %d outstanding: how these fare is not in its rate; %s.", delivered, measured, n, more)
-		}
-		return cmp.Or(filling(l, r, more), draining(l, r, more), out.unsettled(i, more))
-	}
-	switch {
-	case measured <= 0:
-		return "all was delivered before the measured time began; give it more messages, or a shorter warmup."
-	case r.Rate() == 0:
-		return fmt.Sprintf("nothing was delivered in the measured time of %v; %s.", measured, more)
-	case math.IsInf(r.Confidence, 1):
-		return fmt.Sprintf("nothing was delivered in some quarter of the measured time of %v, so its rate says little; %s.", measured, more)
-	}
-	because := fmt.Sprintf("the quarters of the measured time of %v differ so much", measured)
-	if r.Confidence-r.Bursts <= steady {
-		because = fmt.Sprintf("its messages come in bursts, or with pauses, of up to %.0f %% of what was delivered in the measured time of %v, so", 100*r.Bursts, measured)
-	}
-	return fmt.Sprintf("its rate is not steady: %s that the 95 %% confidence interval of the rate is ±%.0f %%; %s.", because, 100*r.Confidence, more)
-}
-
-// filling says that the windows of a load were not full for more than a tenth of the measured time, however steady its
-// rate was; "" if they were. A thread posts as long as it has room, and only then takes the time to poll.
-func filling(l *workload.Load, r *workload.Result, more string) string {
-	if l.Churn != "" || l.Spread > 0 {
-		return ""
-	}
-	full := r.Begin
-	for i := range r.Threads {
-		if r.Threads[i].Full == 0 {
-			full = r.End
-		}
-		full = max(full, min(r.Threads[i].Full, r.End))
-	}
-	measured := r.End - r.Begin
-	if full-r.Begin <= measured/10 {
-		return ""
-	}
-	return fmt.Sprintf("for %v of the measured time of %v its windows were not full: a thread with room only posts, and does not poll, so that the rate is higher than later; %s.", full-r.Begin, measured, more)
-}
-
-// draining says that more receives were used up in the measured time than the target posted, so that the rate lasts for as long as there are
-// some of those that were posted before the load began; "" if not. A target polls 16 completions at a time.
-func draining(l *workload.Load, r *workload.Result, more string) string {
-	used, measured := r.Rate()*(r.End-r.Begin).Seconds()*l.Taking(), r.End-r.Begin
-	lost := used - float64(r.Refilled)
-	if l.Transport == workload.UC || l.Transport == workload.UD || lost <= used*steady || lost <= float64(16+l.Threads*l.QPs*max(1, l.RecvPostlist)) {
-		return ""
-	}
-	return fmt.Sprintf("%.0f receives were used up in the measured time of %v, and its target posted only %d: the rate is higher than when those posted before have been used up; %s.", used, measured, r.Refilled, more)
-}
-
-// fewSamples says that a load's percentiles mean little, and what to do; "" if they do not: of
-// fewer than 100 samples the 99 % point is the maximum.
-func fewSamples(l *workload.Load, r *workload.Result) string {
-	n := 0
-	for i := range r.Threads {
-		n += len(r.Threads[i].Latency)
-	}
-	if !l.Latency || r.Failed != nil || n >= 100 {
-		return ""
-	}
-	more := "a longer duration"
-	if l.Duration == 0 {
-		more = "more messages"
-	}
-	if n == 0 {
-		return fmt.Sprintf("no message began and ended in the measured time; give it %s, or a shorter warmup.", more)
-	}
-	samples := "one sample"
-	if n > 1 {
-		samples = fmt.Sprintf("%d samples", n)
-	}
-	return fmt.Sprintf("its percentiles are of %s, and the 99 %% point needs 100; give it %s.", samples, more)
-}
-
 func percentiles(row *table.Row, ns []float64) {
 	sort.Float64s(ns)
 	row.Set("samples", len(ns))
@@ -384,98 +289,10 @@ func (s *Scenario) emit(env *Env) error {
 	return env.Step(1, 1, s.Name)
 }
 
-// noteOverlap names loads that ended so early that another one ran without them.
-func (out *Outcome) noteOverlap(env *Env) {
-	for i, r := range out.Results {
-		if early := out.endedBefore(i); len(early) > 0 && r.Failed == nil {
-			env.Note("Load %s was measured also when these had ended: %s. Loads of one duration and warmup run together to the end.", out.loads[i].Name, strings.Join(early, ", "))
-		}
-	}
-}
-
-// endedBefore are the loads without which load i was measured for more than a twentieth of its time, because they had ended.
-func (out *Outcome) endedBefore(i int) (early []string) {
-	r := out.Results[i]
-	for j, other := range out.Results {
-		if other.End < r.End-(r.End-r.Begin)/20 {
-			early = append(early, out.loads[j].Name)
-		}
-	}
-	return early
-}
-
-// neighbours are loads whose own rate is steady in the measured time beside loads whose is not: a load that has hardly begun, or waits for a
-// timer, leaves a port or an engine to others that it takes from them later.
-func (out *Outcome) neighbours() (still, moving []string) {
-	for i, l := range out.loads {
-		if r := out.Results[i]; r.Failed != nil || l.Latency || out.unsteady(i) != "" {
-			continue
-		}
-		met := false
-		for j, o := range out.loads {
-			r := out.Results[j]
-			if r.Failed != nil || out.unsteady(j) == "" || l.From != o.From && l.From != o.To && l.To != o.From && l.To != o.To {
-				continue
-			}
-			met = true
-			if !slices.Contains(moving, o.Name) {
-				moving = append(moving, o.Name)
-			}
-		}
-		if met {
-			still = append(still, l.Name)
-		}
-	}
-	return still, moving
-}
-
-// noteNeighbours names them.
-func (out *Outcome) noteNeighbours(env *Env) {
-	if still, moving := out.neighbours(); len(still) > 0 {
-		env.Note("What loads without a steady rate take from others on their hosts later is not in the rates of these: %s beside %s. Give all of them a longer duration.", strings.Join(still, ", "), strings.Join(moving, ", "))
-	}
-}
-
-// noteUnreliable names loads whose requests complete when they have been sent, and may be lost after that.
-func (out *Outcome) noteUnreliable(env *Env) {
-	var names []string
-	for _, l := range out.loads {
-		if l.Transport == workload.UC || l.Transport == workload.UD {
-			names = append(names, l.Name)
-		}
-	}
-	if len(names) > 0 {
-		env.Note("Requests on uc and ud complete when they have been sent: the rates of these loads count all messages that were sent, whether they arrived or not: %s.", strings.Join(names, ", "))
-	}
-}
-
-// noteDropped says that flow control has not kept a switch from dropping packets: the counters that show it are not printed
-// unless somebody asks.
-func (out *Outcome) noteDropped(env *Env) {
-	if n, _ := out.Counter("switch.tx_discards_phy"); out.lossless && n > 0 {
-		env.Note("The switch has dropped %.0f packets although link.pfc is on: before it pauses a sender, that one may fill link.pfc_xoff of switch.buffer. With fewer senders to a port, a smaller link.pfc_xoff or a larger switch.buffer there is room for all.", n)
-	}
-}
-
 // Run runs a scenario; what it leaves out gets its default. name is that of the run in captures; a single run needs none.
 func (e *Env) Run(s *Scenario, prof *profile.Profile, name string) (*Outcome, error) {
 	s.defaults()
 	return s.run(e.Ctx, e.Seed, prof, e.rec, e.runName(name))
-}
-
-// NoteUnsteady names the loads whose rate means little, or does not last behind the measured time, for which it runs the scenario
-// once more. run is what to call the run.
-func (out *Outcome) NoteUnsteady(env *Env, s *Scenario, prof *profile.Profile, run string) error {
-	if err := s.lookAhead(env.Ctx, env.Seed, prof, env.rec, out); err != nil {
-		return err
-	}
-	for i := range out.Results {
-		if why := out.why(i); why != "" {
-			env.Note("%s: %s", run, why)
-		}
-	}
-	out.noteRare(env, run+": ")
-	return nil
 }
 
 // SetLimit says in a row what the run of one load was limited by and, with --confirm, whether more of that raises the rate.

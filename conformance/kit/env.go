@@ -1,11 +1,3 @@
-// Package kit is what conformance cases share: an open context with its usual
-// objects, buffers between red zones, connected queue pairs, posting and polling
-// that check what they get, other processes, and the wire. Its functions fail the
-// case with what was tried; they record an observation only where the outcome is
-// what a case is about.
-//
-// Everything that the kit makes is destroyed when the case ends, in reverse order,
-// and a refusal to be destroyed fails the case.
 package kit
 
 import (
