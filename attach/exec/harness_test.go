@@ -139,6 +139,8 @@ func each(t *testing.T, f func(t *testing.T, u user)) {
 	}
 }
 
+var times = flag.Int("exec.times", 1, "how many times as often tests repeat what they try")
+
 var perftestAll = flag.Bool("perftest.all", false, "all ping-pongs and runs of perftest for each user and way to reach queues")
 
 // runs tells whether a user runs the i-th of programs that differ in their verbs, sizes and numbers. The first ones, kept of them, differ

@@ -21,7 +21,7 @@ var supervisedCalls = [][]string{{"ioctl", "region", "channel", "netlink", "file
 const ownCalls = 3
 
 var (
-	signalRounds = flag.Int("signals.rounds", 40, "how often calls of each kind are made under signals")
+	signalRounds = flag.Int("signals.rounds", 20, "how often calls of each kind are made under signals")
 	signalShare  = flag.Int("signals.share", 0, "of how many calls a signal may end one, in the best of ten runs; 0: any. It depends on how soon the supervisor gets a CPU")
 )
 

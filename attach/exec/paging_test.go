@@ -12,9 +12,9 @@ import (
 )
 
 var (
-	pagingSteps = flag.Int("paging.steps", 400, "changes of memory that TestPaging makes in each session")
+	pagingSteps = flag.Int("paging.steps", 200, "changes of memory that TestPaging makes in each session")
 	pagingSeed  = flag.Uint64("paging.seed", 1, "seed of the first session's changes")
-	pagingRace  = flag.Int("paging.race", 700, "for how many milliseconds threads of TestPagingRace change memory")
+	pagingRace  = flag.Int("paging.race", 300, "for how many milliseconds threads of TestPagingRace change memory")
 )
 
 // pagingSessions are the flags of sessions, and the schemes in which faults are reported.

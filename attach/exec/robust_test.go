@@ -225,7 +225,7 @@ func TestSignalsToTheSupervisor(t *testing.T) {
 func TestQueuesOfThreads(t *testing.T) {
 	needs(t, "ibv_devices")
 	bin := compile(t, "queues")
-	threads, rounds := 8, 6
+	threads, rounds := 8, 3**times
 	if testing.Short() {
 		threads, rounds = 4, 2
 	}
@@ -288,7 +288,7 @@ func TestThrottle(t *testing.T) {
 // odd moments from the start of the session on.
 func TestNothingIsLeft(t *testing.T) {
 	needs(t, "ib_write_bw")
-	rounds := 24
+	rounds := 12 * *times // as often as there are ways to kill and moments, twice
 	if testing.Short() {
 		rounds = 6
 	}

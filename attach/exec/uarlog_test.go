@@ -22,7 +22,7 @@ import (
 )
 
 // postPrograms is how many programs of posts are run for each kind of registers.
-const postPrograms = 150
+const postPrograms = 75
 
 // TestUARLog runs random programs of posts by libmlx5 in a session and by sim/provider on a
 // testbed. What was stored to registers, the WQEs, the doorbell records, the completions and
@@ -31,7 +31,7 @@ const postPrograms = 150
 func TestUARLog(t *testing.T) {
 	bin := buildPosts(t)
 	canListen(t)
-	n := postPrograms
+	n := postPrograms * *times
 	if testing.Short() {
 		n /= 10
 	}

@@ -74,7 +74,7 @@ func TestBothTargetsInterrupted(t *testing.T) {
 	t.Setenv("CONFORM_HW", path)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
-	code := execute(ctx, []string{"--target=sim,hw", "--label-filter", "ATOM-001", "--report", filepath.Join(dir, "run.json")}, io.Discard, io.Discard)
+	code := program.Execute(ctx, []string{"--target=sim,hw", "--label-filter", "ATOM-001", "--report", filepath.Join(dir, "run.json")}, io.Discard, io.Discard)
 	left, err := filepath.Glob(filepath.Join(dir, "*"))
 	if code != exitInterrupted || err != nil || len(left) != 1 || filepath.Base(left[0]) != "run-hw.json" {
 		t.Errorf("exit %d, %v left", code, left)

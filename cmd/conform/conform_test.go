@@ -19,7 +19,7 @@ import (
 func command(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err bytes.Buffer
-	code = execute(context.Background(), args, &out, &err)
+	code = program.Execute(context.Background(), args, &out, &err)
 	return code, out.String(), err.String()
 }
 
@@ -214,7 +214,7 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 		}
 		for _, room := range []int{0, 1, len(out) / 2, len(out) - last} {
 			var stderr bytes.Buffer
-			code := execute(context.Background(), args, &full{room}, &stderr)
+			code := program.Execute(context.Background(), args, &full{room}, &stderr)
 			if code != exitFailed || !strings.Contains(stderr.String(), "the output is not complete: no space left") {
 				t.Errorf("%v, room for %d of %d bytes: exit %d, %q", args, room, len(out), code, stderr.String())
 			}

@@ -4,25 +4,16 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
+	"iter"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rdmasim/rdmasim/conformance"
 	"github.com/rdmasim/rdmasim/conformance/report"
+	"github.com/rdmasim/rdmasim/conformance/runs"
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
 )
-
-// gap is a case that ran in none of several runs.
-type gap struct{ id, why string }
-
-// gaps are the cases of the suite that none of several runs has run.
-type gaps struct {
-	list  []gap
-	apart int // that need what the machine lacks
-	all   int // cases of the suite
-}
 
 func newGaps() *cobra.Command {
 	atMost := -1
@@ -42,12 +33,16 @@ func newGaps() *cobra.Command {
 			if cmd.Flags().Changed("at-most") && atMost < 0 {
 				return usagef("--at-most %d: a number of cases from 0 up is needed", atMost)
 			}
-			g, err := gapsOf(cmd.Context(), names, lacks)
+			items, err := conformance.Items(conformance.Suite())
 			if err != nil {
 				return err
 			}
-			tooMany := atMost >= 0 && len(g.list) > atMost
-			g.print(cmd.OutOrStdout(), len(names), atMost, tooMany)
+			g, err := runs.FindGaps(items, lacks, records(cmd.Context(), names))
+			if err != nil {
+				return err
+			}
+			tooMany := atMost >= 0 && len(g.List) > atMost
+			printUnrun(cmd.OutOrStdout(), g, len(names), atMost, tooMany)
 			if tooMany {
 				return &status{code: exitFailed}
 			}
@@ -59,53 +54,11 @@ func newGaps() *cobra.Command {
 	return cmd
 }
 
-func gapsOf(ctx context.Context, names, lacks []string) (*gaps, error) {
-	items, err := conformance.Items(conformance.Suite())
-	if err != nil {
-		return nil, err
-	}
-	for _, token := range lacks {
-		if !slices.ContainsFunc(items, func(i conformance.Item) bool { return slices.Contains(i.Entry.Needs, token) }) {
-			return nil, usagef("--machine-lacks %q: no case needs it; conform list --capabilities has the names", token)
-		}
-	}
-	ran, why := map[string]bool{}, map[string]string{}
-	for _, name := range names {
-		r, err := readRecord(ctx, name)
-		if err != nil {
-			return nil, err
-		}
-		for _, c := range r.Cases {
-			if c.Outcome != report.NotRun {
-				ran[c.ID] = true
-			} else if why[c.ID] == "" {
-				why[c.ID] = c.Reason
-			}
-		}
-	}
-	g := &gaps{all: len(items)}
-	for _, i := range items {
-		id := i.Entry.ID
-		if ran[id] {
-			continue
-		}
-		if slices.ContainsFunc(lacks, func(token string) bool { return slices.Contains(i.Entry.Needs, token) }) {
-			g.apart++
-			continue
-		}
-		if why[id] == "" {
-			why[id] = "no run has chosen it"
-		}
-		g.list = append(g.list, gap{id, why[id]})
-	}
-	return g, nil
-}
-
-func (g *gaps) print(w io.Writer, runs, atMost int, tooMany bool) {
+func printUnrun(w io.Writer, g *runs.Gaps, n, atMost int, tooMany bool) {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "CASE\tWHY IT RAN IN NONE")
-	for _, x := range g.list {
-		fmt.Fprintf(tw, "%s\t%s\n", x.id, plain.Line(x.why))
+	for _, x := range g.List {
+		fmt.Fprintf(tw, "%s\t%s\n", x.ID, plain.Line(x.Why))
 	}
 	_ = tw.Flush()
 	head, limit := "ok:", ""
@@ -115,10 +68,21 @@ func (g *gaps) print(w io.Writer, runs, atMost int, tooMany bool) {
 	if atMost >= 0 {
 		limit = fmt.Sprintf(", and at most %d may", atMost)
 	}
-	if g.apart > 0 {
-		limit += fmt.Sprintf("; %s beside them that this machine cannot run", plain.Count(g.apart, "case"))
+	if g.Apart > 0 {
+		limit += fmt.Sprintf("; %s beside them that this machine cannot run", plain.Count(g.Apart, "case"))
 	}
-	fmt.Fprintf(w, "%s %d of %s ran in none of %s%s\n", head, len(g.list), plain.Count(g.all, "case"), plain.Count(runs, "run"), limit)
+	fmt.Fprintf(w, "%s %d of %s ran in none of %s%s\n", head, len(g.List), plain.Count(g.All, "case"), plain.Count(n, "run"), limit)
+}
+
+// records reads the records of runs, one at a time.
+func records(ctx context.Context, names []string) iter.Seq2[*report.Run, error] {
+	return func(yield func(*report.Run, error) bool) {
+		for _, name := range names {
+			if !yield(readRecord(ctx, name)) {
+				return
+			}
+		}
+	}
 }
 
 // readRecord reads one of several records, unless the command is to end: they may be many, and large.

@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/rdmasim/rdmasim/conformance/report"
 )
+
+var update = flag.Bool("update", false, "rewrite the records of the simulator")
 
 // simRecord is the path of the committed record of the simulator with a profile.
 func simRecord(profile string) string { return "../../fixtures/recordings/sim-" + profile + ".json" }

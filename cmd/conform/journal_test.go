@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rdmasim/rdmasim/conformance/report"
+	"github.com/rdmasim/rdmasim/conformance/runs"
 	"github.com/rdmasim/rdmasim/internal/cli/outfile"
 )
 
@@ -143,13 +145,14 @@ func TestRecoverReplacesNoFinishedRecord(t *testing.T) {
 	card := &report.Run{Schema: report.Schema, Target: report.Target{Kind: "hw"}, Environment: map[string]string{report.KeyProvider: "mlx5", report.KeyPart: "0x1017"},
 		Cases: []report.Case{{ID: "CQ-001", Outcome: report.NotRun}, {ID: "CQ-002", Outcome: report.NotRun}}}
 	leave := func() {
-		j, err := openJournal(t.Context(), path, "hw")
+		j, err := runs.OpenJournal(t.Context(), path, true)
 		if err != nil {
 			t.Fatal(err)
 		}
-		j.begin(card, os.Stderr)
-		j.add(report.Case{ID: "CQ-002", Outcome: report.Pass}, os.Stderr)
-		if code, _, stderr := command(t, "recover", j.path); code != exitUsage || !strings.Contains(stderr, "has not ended") {
+		if err := errors.Join(j.Begin(card), j.Add(report.Case{ID: "CQ-002", Outcome: report.Pass})); err != nil {
+			t.Fatal(err)
+		}
+		if code, _, stderr := command(t, "recover", j.Path()); code != exitUsage || !strings.Contains(stderr, "has not ended") {
 			t.Errorf("of a run that goes on: exit %d, %s", code, stderr)
 		}
 		if code, _, stderr := command(t, "--label-filter", "CQ-001", "--report", path); code != exitUsage || !strings.Contains(stderr, "another run writes") {
@@ -216,7 +219,7 @@ func TestEachOperationOnOutputsMayFail(t *testing.T) {
 			args = append(args, flag, filepath.Join(dir, name))
 		}
 		var out, stderr bytes.Buffer
-		code := execute(ctx, args, &out, &stderr)
+		code := program.Execute(ctx, args, &out, &stderr)
 		there := map[string]bool{}
 		for _, name := range entries(t, dir) {
 			there[name] = true
@@ -274,7 +277,7 @@ func TestEachOperationOnPagesAndCapturesMayFail(t *testing.T) {
 			return syscall.EIO
 		})
 		var out, stderr bytes.Buffer
-		code := execute(ctx, []string{"--mutant", "nak-access-as-invalid", "--label-filter", "RC-007", "--parallel", "1", "--report", filepath.Join(dir, "r.json"), "--html", page, "--captures", captures}, &out, &stderr)
+		code := program.Execute(ctx, []string{"--mutant", "nak-access-as-invalid", "--label-filter", "RC-007", "--parallel", "1", "--report", filepath.Join(dir, "r.json"), "--html", page, "--captures", captures}, &out, &stderr)
 		if failed == "" {
 			if code != exitFailed || n < 12 {
 				t.Errorf("exit %d after %d operations\n%s", code, n-1, stderr.String())

@@ -22,7 +22,7 @@ const recorded = "../../fixtures/captures/rxe/7.2/"
 func judgeFile(t *testing.T, args ...string) (code int, out, errs string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	code = execute(context.Background(), append([]string{"wire"}, args...), &stdout, &stderr)
+	code = program.Execute(context.Background(), append([]string{"wire"}, args...), &stdout, &stderr)
 	return code, stdout.String(), stderr.String()
 }
 

@@ -6,13 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"regexp"
 	"runtime/debug"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -20,9 +17,7 @@ import (
 	"github.com/rdmasim/rdmasim/conformance"
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/internal/cli/input/commands"
-	"github.com/rdmasim/rdmasim/internal/cli/outfile"
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
-	"github.com/rdmasim/rdmasim/internal/cli/rlimit"
 )
 
 // Exit statuses.
@@ -50,41 +45,12 @@ func (s *status) Unwrap() error { return s.err }
 
 func usagef(format string, a ...any) error { return &status{exitUsage, fmt.Errorf(format, a...)} }
 
-func main() {
-	if err := rlimit.Check(); err != nil {
-		fmt.Fprintln(os.Stderr, "conform:", err)
-		os.Exit(exitUsage)
-	}
-	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // nohup
-		ends = append(ends, syscall.SIGHUP)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), ends...)
-	defer stop()
-	commands.EndOnSecondInterrupt(ctx)
-	// A reader of standard output that has gone does not end a run, which may have reports to write.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
-}
+var program = &commands.Program{Name: "conform", Root: newRoot, Status: exitStatus}
 
-// execute runs the command line and returns the exit status. What cannot be written to standard output
-// fails a command that went well otherwise.
-func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	out := plain.NewOutput(outfile.Impatient(ctx, stdout))
-	stderr = plain.NewWriter(outfile.Impatient(ctx, stderr))
-	root := newRoot()
-	root.SetArgs(args)
-	root.SetOut(out)
-	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
-	if out.Err != nil {
-		if !errors.Is(out.Err, syscall.EPIPE) { // a reader that wants no more, such as head
-			fmt.Fprintln(stderr, "conform: the output is not complete:", out.Err)
-		}
-		if err = commands.ExceptOutputError(err, out.Err); err == nil {
-			err = &status{code: exitFailed}
-		}
-	}
+func main() { program.Main() }
+
+// exitStatus prints an error and returns the exit status.
+func exitStatus(err error, stderr io.Writer, _ bool) int {
 	if err == nil {
 		return exitOK
 	}

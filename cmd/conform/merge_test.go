@@ -11,8 +11,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/rdmasim/rdmasim/conformance"
+	"github.com/rdmasim/rdmasim/conformance/mutants"
 	"github.com/rdmasim/rdmasim/conformance/report"
+	"github.com/rdmasim/rdmasim/conformance/runs"
 	"github.com/rdmasim/rdmasim/sim/mutant"
 )
 
@@ -95,87 +96,37 @@ func TestPartsMakeTheWhole(t *testing.T) {
 	}
 }
 
-// The same of reports of mutants, with the matrix.
-func TestPartsOfMutantsMakeTheWhole(t *testing.T) {
-	all := mutant.All()
-	fates := make([]fate, len(all))
-	for i, m := range all {
-		switch i % 7 {
-		case 0:
-			fates[i] = fate{outcome: survived, judged: true}
-		default:
-			fates[i] = fate{outcome: killed, judged: true, kill: report.Case{ID: "PD-001", Where: m.Name}, kills: []string{"PD-002", "PD-001"}}
-		}
-	}
-	explained, err := readSurvivors()
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := &mutantOptions{profile: "connectx-5", seed: 3, matrix: true}
-	whole := newMutantReport(o, all, fates, false)
+// Reports of parts of conform mutants are merged too, and a report that cannot be written does not take the table with it.
+func TestPartsOfMutantsAreMerged(t *testing.T) {
 	dir := t.TempDir()
-	args := []string{"merge", "--report", filepath.Join(dir, "merged.json")}
-	const parts = 4
-	for i := range parts {
-		p := part{i, parts}
-		r := newMutantReport(o, of(p, all), of(p, fates), false)
-		r.Part = &mutantPart{Part: p.String(), Matrix: true}
+	args := []string{"merge"}
+	for i := range 2 {
+		p := runs.Part{Index: i, Parts: 2}
+		r := mutants.Report{Schema: mutants.Schema, Profile: "connectx-5", Seed: 3, Part: &mutants.Part{Part: p.String()}}
+		for _, m := range runs.Of(p, mutant.All()) {
+			r.Mutants = append(r.Mutants, mutants.Result{Name: m.Name, Area: m.Area, Rule: m.Rule, Outcome: mutants.Killed, Case: "PD-001"})
+		}
 		var b bytes.Buffer
-		if err := r.writeJSON(&b); err != nil {
+		if err := r.WriteJSON(&b); err != nil {
 			t.Fatal(err)
 		}
-		name := filepath.Join(dir, strings.ReplaceAll(p.String(), "/", "-")+".json")
-		if err := os.WriteFile(name, b.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		args = append(args, name)
+		args = append(args, fileOf(t, strings.ReplaceAll(p.String(), "/", "-")+".json", b.Bytes()))
 	}
-	code, out, stderr := command(t, args...)
-	if findings := explained.judge(whole, true); (code == exitFailed) != (len(findings) > 0) {
-		t.Errorf("exit %d, and the whole run has %d findings\n%s%s", code, len(findings), out, stderr)
+	merged := filepath.Join(dir, "merged.json")
+	code, out, stderr := command(t, append(slices.Clone(args), "--report", merged)...)
+	if code != exitFailed || !strings.Contains(out, "fail: ") || !strings.Contains(out, "FAIL: ") { // survivors are killed
+		t.Errorf("exit %d\n%.300s%s", code, out, stderr)
 	}
-	text, err := os.ReadFile(filepath.Join(dir, "merged.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	items, err := conformance.Items(conformance.Suite())
-	if err != nil {
-		t.Fatal(err)
-	}
-	whole.Idle = idleCases(items, whole)
-	var want bytes.Buffer
-	if err := whole.writeJSON(&want); err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(text, want.Bytes()) {
-		t.Errorf("the merged report differs: %d bytes, want %d", len(text), want.Len())
-	}
-	if code, _, stderr := command(t, args[:len(args)-1]...); code != exitUsage || !strings.Contains(stderr, "run --shard 3/4") {
-		t.Errorf("without a part: exit %d, %s", code, stderr)
+	if text, err := os.ReadFile(merged); err != nil || bytes.Contains(text, []byte("shard")) {
+		t.Errorf("%.300s, %v", text, err)
 	}
 	if code, some, stderr := command(t, append(slices.Clone(args), "--report", "/dev/full")...); code != exitFailed || some != out || !strings.Contains(stderr, "/dev/full cannot be written") {
 		t.Errorf("lost report: exit %d, %s, and the table is %.300s", code, stderr, some)
 	}
-	// A part that is there twice and differs hides a survivor; so does one with an outcome that is none.
-	first, err := os.ReadFile(args[3])
-	if err != nil {
-		t.Fatal(err)
-	}
-	for change, want := range map[[2]string]string{
-		{`"outcome": "killed"`, `"outcome": "survived"`}: "and the two differ",
-		{`"outcome": "killed"`, `"outcome": "splendid"`}: `has the outcome "splendid"`,
-		{`"part": "0/4"`, `"part": "1/4"`}:               "and the two differ",
-	} {
-		name := filepath.Join(dir, "changed.json")
-		if err := os.WriteFile(name, bytes.Replace(first, []byte(change[0]), []byte(change[1]), 1), 0o600); err != nil {
-			t.Fatal(err)
+	for want, args := range map[string][]string{"run --shard 1/2": args[:2], "--today are for runs of the suite": append(slices.Clone(args), "--min-pass", "1")} {
+		if code, _, stderr := command(t, args...); code != exitUsage || !strings.Contains(stderr, want) {
+			t.Errorf("%v: exit %d, %s", args, code, stderr)
 		}
-		if code, _, stderr := command(t, append(args, name)...); code != exitUsage || !strings.Contains(stderr, want) {
-			t.Errorf("%v: exit %d, %.300s\nwant %s", change, code, stderr, want)
-		}
-	}
-	if code, out, stderr := command(t, append(args, args[3])...); strings.Contains(stderr, "conform:") {
-		t.Errorf("a part twice: exit %d, %.300s%.300s", code, out, stderr)
 	}
 }
 
@@ -200,11 +151,11 @@ func TestPartsOfOddRecords(t *testing.T) {
 		}
 		return at("x" + name)
 	}
-	many := changed("0", func(r *report.Run) { r.Environment[partKey] = "0/1000000000" })
+	many := changed("0", func(r *report.Run) { r.Environment[runs.PartKey] = "0/1000000000" })
 	if code, _, stderr := command(t, "merge", many); code != exitUsage || !strings.Contains(stderr, "20/1000000000 and 999999979 more") {
 		t.Errorf("of a thousand million parts: exit %d, %.300s", code, stderr)
 	}
-	if code, _, stderr := command(t, "merge", changed("0", func(r *report.Run) { r.Environment[partKey] = "0/1x" })); code != exitUsage || !strings.Contains(stderr, "is not a part of a run") {
+	if code, _, stderr := command(t, "merge", changed("0", func(r *report.Run) { r.Environment[runs.PartKey] = "0/1x" })); code != exitUsage || !strings.Contains(stderr, "is not a part of a run") {
 		t.Errorf("part 0/1x: exit %d, %.300s", code, stderr)
 	}
 	long := func(r *report.Run) { r.Environment["long"] = strings.Repeat("x", 2<<20) }
@@ -242,7 +193,7 @@ func TestReadersAreInterrupted(t *testing.T) {
 	cancel()
 	for _, args := range [][]string{{"merge", file, file}, {"gaps", file, file}, {"diff", file, file}, {"wire", file + ".pcapng"}} {
 		var out, stderr bytes.Buffer
-		if code := execute(ctx, args, &out, &stderr); code != exitInterrupted || out.Len() > 0 || stderr.Len() == 0 {
+		if code := program.Execute(ctx, args, &out, &stderr); code != exitInterrupted || out.Len() > 0 || stderr.Len() == 0 {
 			t.Errorf("%v: exit %d, %s%s", args, code, &out, &stderr)
 		}
 	}

@@ -5,30 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/exec"
-	"path"
-	"slices"
 	"strings"
-	"time"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rdmasim/rdmasim/conformance"
 	"github.com/rdmasim/rdmasim/conformance/harness"
-	"github.com/rdmasim/rdmasim/conformance/report"
+	"github.com/rdmasim/rdmasim/conformance/mutants"
+	"github.com/rdmasim/rdmasim/conformance/runs"
 	"github.com/rdmasim/rdmasim/conformance/target/simulator"
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/internal/cli/outfile"
+	"github.com/rdmasim/rdmasim/internal/cli/plain"
 	"github.com/rdmasim/rdmasim/sim/mutant"
 )
-
-// mutantEvents bounds the simulated events of a case on a mutant, which may never come to
-// an end. A case that needs more without a mutant kills none.
-const mutantEvents = 10_000_000
-
-// mutantWall bounds it in real time, for a mutant that hangs in one event: generously, since
-// nothing may depend on the speed of the machine.
-const mutantWall = 10 * time.Minute
 
 type mutantOptions struct {
 	filter    []string
@@ -42,17 +33,16 @@ type mutantOptions struct {
 	near      bool
 	every     int
 	shard     string
-	part      part
+	part      runs.Part
 	wholeHash string // hash of what the parts are parts of
 	cases     string
 	update    string
 	untried   bool
 	verbose   bool
-	wall      time.Duration
 }
 
 func newMutants() *cobra.Command {
-	o := &mutantOptions{wall: mutantWall}
+	o := &mutantOptions{}
 	cmd := &cobra.Command{
 		Use:   "mutants",
 		Short: "Check that the suite notices every simulator that breaks a rule",
@@ -96,7 +86,7 @@ func newMutants() *cobra.Command {
 
 // runMutants is the command.
 func runMutants(cmd *cobra.Command, o *mutantOptions) error {
-	mutants, err := o.check(cmd.Context())
+	chosen, err := o.check(cmd.Context())
 	if err != nil {
 		return err
 	}
@@ -104,7 +94,7 @@ func runMutants(cmd *cobra.Command, o *mutantOptions) error {
 		return usagef("%w", err)
 	}
 	if o.list {
-		return listMutants(cmd.OutOrStdout(), mutants)
+		return listMutants(cmd.OutOrStdout(), chosen)
 	}
 	toStandard(cmd, &o.report)
 	if err := outfile.Distinct([]outfile.Named{{Flag: "--report", Path: o.report}, {Flag: "--update", Path: o.update}}, []outfile.Named{{Flag: "--profile", Path: o.sim.path()}}); err != nil {
@@ -124,8 +114,8 @@ func runMutants(cmd *cobra.Command, o *mutantOptions) error {
 		}
 		defer files[i].Abort() // if nothing was committed
 	}
-	p := newProgress(cmd.ErrOrStderr(), len(mutants))
-	fates, err := hunt.run(cmd.Context(), mutants, o.parallel, func(fate) { p.add() })
+	p := newProgress(cmd.ErrOrStderr(), len(chosen))
+	out, err := hunt.Run(cmd.Context(), chosen, o.parallel, p.add)
 	p.done()
 	if err != nil {
 		if errors.Is(err, harness.ErrTarget) || errors.Is(err, harness.ErrWorker) {
@@ -133,17 +123,16 @@ func runMutants(cmd *cobra.Command, o *mutantOptions) error {
 		}
 		return &status{exitFailed, err}
 	}
-	r := newMutantReport(o, mutants, fates, cmd.Context().Err() != nil)
-	if o.part.parts > 0 {
-		r.Part = &mutantPart{Part: o.part.String(), Of: o.wholeHash, Matrix: o.matrix}
+	r := out.Report
+	if o.part.Parts > 0 {
+		r.Part = &mutants.Part{Part: o.part.String(), Of: o.wholeHash, Matrix: o.matrix}
 	}
-	findings := hunt.judgeAll(o, r, mutants, fates)
-	update, unread := hunt.updated(cmd.Context(), o, mutants, fates)
-	fill := []func(io.Writer) error{r.writeJSON, func(w io.Writer) error {
+	update, unread := out.Matrix(cmd.Context())
+	fill := []func(io.Writer) error{r.WriteJSON, func(w io.Writer) error {
 		if unread != nil {
 			return unread
 		}
-		return update.write(w)
+		return update.WriteJSON(w)
 	}}
 	var lost []error
 	for i, f := range files {
@@ -151,137 +140,40 @@ func runMutants(cmd *cobra.Command, o *mutantOptions) error {
 			lost = append(lost, f.Commit(fill[i]))
 		}
 	}
-	printMutants(cmd.OutOrStdout(), r, hunt.explainedBy, findings)
+	printMutants(cmd.OutOrStdout(), out)
 	switch err := errors.Join(lost...); {
 	case err != nil:
 		return &status{exitFailed, err}
 	case r.Incomplete:
 		return &status{code: exitInterrupted}
-	case len(findings) > 0:
+	case len(out.Findings) > 0:
 		return &status{code: exitFailed}
 	}
 	return nil
 }
 
-// mutantRun is a hunt with what its outcome is compared with.
-type mutantRun struct {
-	*hunt
-	explainedBy *survivors
-	rows        *rows
-	known       *matrix // the committed one, or that of --update
-	sample      *sample // with --matrix --every N
-}
-
-// prepare reads what a run needs, and says which pairs of mutant and case it takes.
-func (o *mutantOptions) prepare(cmd *cobra.Command) (*mutantRun, error) {
-	var h mutantRun
-	var err error
-	if h.explainedBy, err = readSurvivors(); err != nil {
-		return nil, err
-	}
-	if h.rows, err = readRows(); err != nil {
-		return nil, err
-	}
+// prepare finds the program that runs mutants, and says which cases run.
+func (o *mutantOptions) prepare(cmd *cobra.Command) (*mutants.Hunt, error) {
 	items, err := conformance.Items(conformance.Suite())
 	if err != nil {
 		return nil, err
 	}
-	if h.known, err = readMatrix(); o.update != "" {
-		h.known, err = openMatrix(cmd.Context(), o)
-	}
-	if err != nil {
-		return nil, err
-	}
-	program, err := mutantsProgram(cmd.Context(), cmd.ErrOrStderr())
-	if err != nil {
-		return nil, err
-	}
-	memory, err := harness.NewMemory()
-	if err != nil {
-		fmt.Fprintln(cmd.ErrOrStderr(), "conform: workers do not wait for memory:", err)
-	}
-	h.hunt = &hunt{items: items, seed: o.seed, near: o.near, attack: attackCounts(program, cmd.ErrOrStderr(), o.attack(program, memory, cmd.ErrOrStderr())),
-		explained: func(name string) bool { return h.explainedBy.reason(name) != "" }, elsewhere: h.rows.profile, kills: h.known.kills}
-	return &h, h.want(o)
-}
-
-// want chooses the pairs that run.
-func (h *mutantRun) want(o *mutantOptions) error {
-	if !o.matrix {
-		return nil
-	}
-	if o.every > 1 {
-		h.sample = newSample(o.every, h.known, h.rows, h.items, ofCases(mutant.All()))
-		h.wanted, h.all = h.sample.has, true
-		asked := map[baseline]bool{}
-		for _, m := range ofCases(mutant.All()) {
-			for _, i := range h.items {
-				if id := i.Entry.ID; h.sample.has(m, id) || h.asksLikely(m, id) {
-					asked[baseline{m.Profile, id}] = true
-				}
-			}
-		}
-		h.cheap = func(b baseline) bool { return asked[b] && !h.rows.seldom(b.id) }
-		return nil
-	}
-	chosen := map[string]bool{}
-	picked := h.items
+	c := mutants.Config{Items: items, Profile: o.profile, ProfileText: o.sim.text, Identity: o.sim.identity(), Seed: o.seed, Near: o.near,
+		Matrix: o.matrix, Every: o.every, Update: o.update, Untried: o.untried, Stderr: cmd.ErrOrStderr(), Verbose: o.verbose}
 	if o.cases != "" {
-		var err error
-		if picked, err = (&runOptions{filter: o.cases}).pick(h.items); err != nil {
-			return err
+		picked, err := (&runOptions{filter: o.cases}).pick(items)
+		if err != nil {
+			return nil, err
+		}
+		c.Cases = map[string]bool{}
+		for _, i := range picked {
+			c.Cases[i.Entry.ID] = true
 		}
 	}
-	for _, i := range picked {
-		chosen[i.Entry.ID] = true
-	}
-	h.wanted = func(m mutant.Mutant, id string) bool {
-		return chosen[id] && !(o.untried && h.known.tried(m.Name, id))
-	}
-	return nil
-}
-
-// judged are the fates of the mutants that met all their cases, by their names.
-func judged(mutants []mutant.Mutant, fates []fate) map[string]*fate {
-	ran := map[string]*fate{}
-	for i, m := range mutants {
-		if fates[i].judged {
-			ran[m.Name] = &fates[i]
-		}
-	}
-	return ran
-}
-
-// updated is the matrix of --update with what a run showed, also one that was interrupted: of the mutants that met all their cases. The file is
-// read again, for another run may have put its pairs there meanwhile.
-func (h *mutantRun) updated(ctx context.Context, o *mutantOptions, mutants []mutant.Mutant, fates []fate) (*matrix, error) {
-	if o.update == "" {
-		return h.known, nil
-	}
-	m, err := openMatrix(context.WithoutCancel(ctx), o)
-	if err != nil {
+	if c.Program, err = mutants.Program(cmd.Context(), cmd.ErrOrStderr()); err != nil {
 		return nil, err
 	}
-	m.merge(ofCases(mutant.All()), h.items, judged(mutants, fates))
-	return m, nil
-}
-
-// judgeAll lists what is wrong with what a run showed.
-func (h *mutantRun) judgeAll(o *mutantOptions, r *mutantReport, mutants []mutant.Mutant, fates []fate) []string {
-	ran := judged(mutants, fates)
-	if o.cases != "" || o.untried { // which mutants survive is not the question
-		return nil
-	}
-	all := len(o.filter) == 0 && (o.every == 1 || o.matrix) && o.part.parts == 0
-	findings := h.explainedBy.judge(r, all)
-	switch {
-	case h.sample != nil:
-		findings = append(findings, h.sample.judge(ran)...)
-	case o.matrix && all && !r.Incomplete:
-		r.Idle = idleCases(h.items, r)
-		findings = append(findings, h.rows.judge(h.items, r.Idle)...)
-	}
-	return findings
+	return mutants.New(cmd.Context(), c)
 }
 
 // check refuses values that no run can have, and picks the mutants.
@@ -308,7 +200,7 @@ func (o *mutantOptions) check(ctx context.Context) ([]mutant.Mutant, error) {
 	if o.part, err = readPart(o.shard, o.report); err != nil {
 		return nil, err
 	}
-	picked, err := pickMutants(mutant.All(), o.filter)
+	picked, err := mutants.Pick(mutant.All(), o.filter)
 	if err != nil {
 		return nil, err
 	}
@@ -324,85 +216,61 @@ func (o *mutantOptions) check(ctx context.Context) ([]mutant.Mutant, error) {
 	for _, m := range some {
 		names = append(names, m.Name)
 	}
-	o.wholeHash = wholeOf(names, o.near, o.every, o.cases, o.untried)
-	if some = of(o.part, some); len(some) == 0 {
+	o.wholeHash = runs.Hash(names, o.near, o.every, o.cases, o.untried)
+	if some = runs.Of(o.part, some); len(some) == 0 {
 		return nil, usagef("--shard %v: there are fewer mutants than parts", o.part)
 	}
 	return some, nil
 }
 
-// knownMutant refuses the name of no mutant.
-func knownMutant(name string) error {
-	var names []string
-	for _, m := range mutant.All() {
-		if m.Name == name && m.Counted() {
-			return usagef("--mutant %s: no case of the suite reaches the kernel's completion models: conform mutants --filter %s", name, name)
-		}
-		if m.Name == name {
-			return nil
-		}
-		names = append(names, m.Name)
-	}
-	return usagef("--mutant: no mutant %q%s; conform mutants --list shows them", name, input.Suggest(name, names))
-}
-
-// pickMutants are those that a word of the filter names, or all without one.
-func pickMutants(all []mutant.Mutant, filter []string) ([]mutant.Mutant, error) {
-	if len(filter) == 0 {
-		return all, nil
-	}
-	var words []string
+func listMutants(w io.Writer, all []mutant.Mutant) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "MUTANT\tAREA\tRULE THAT IT BREAKS")
 	for _, m := range all {
-		words = append(words, m.Name)
-		if !slices.Contains(words, m.Area) {
-			words = append(words, m.Area)
-		}
+		fmt.Fprintf(tw, "%s\t%s\t%s\n", m.Name, m.Area, m.Rule)
 	}
-	chosen := make([]bool, len(all))
-	for _, w := range filter {
-		met := false
-		for i, m := range all {
-			name, err := path.Match(w, m.Name)
-			if err != nil {
-				return nil, usagef("--filter %q: %w", w, err)
-			}
-			if name || strings.EqualFold(w, m.Area) {
-				chosen[i], met = true, true
-			}
-		}
-		if !met {
-			return nil, usagef("--filter: no mutant %q%s; conform mutants --list shows them", w, input.Suggest(w, words))
-		}
-	}
-	var picked []mutant.Mutant
-	for i, m := range all {
-		if chosen[i] {
-			picked = append(picked, m)
-		}
-	}
-	return picked, nil
+	return tw.Flush()
 }
 
-// attack runs cases on a mutant in one worker process, and reports each case that ends to finished.
-func (o *mutantOptions) attack(program string, memory *harness.Memory, stderr io.Writer) attack {
-	return func(ctx context.Context, m mutant.Mutant, ids []string, finished func(report.Case)) error {
-		profile, text := m.Profile, ""
-		if profile == "" {
-			profile, text = o.profile, o.sim.text
+// printMutants prints the result for people.
+func printMutants(w io.Writer, out *mutants.Outcome) {
+	r, findings := out.Report, out.Findings
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "MUTANT\tAREA\tOUTCOME\tCASE\tASSERTION")
+	for _, m := range r.Mutants {
+		outcome, how := m.Outcome, m.Step
+		if m.Outcome != mutants.Killed {
+			how = m.Reason
+			if why := out.Survivors.Reason(m.Name); why != "" {
+				outcome, how = outcome+" (explained)", why
+			}
 		}
-		s := &harness.Supervisor{
-			Command: func() (*exec.Cmd, error) { return exec.Command(program, "worker"), nil },
-			Job: harness.Job{Target: "sim", Profile: profile, ProfileText: text, Seed: o.seed, Cases: ids, Mutant: m.Name, MaxEvents: mutantEvents,
-				Wall: o.wall},
-			Shards: 1, Wall: o.wall, Finished: finished, Memory: memory,
+		if m.Kills > 1 {
+			how += fmt.Sprintf(" (and %d more cases)", m.Kills-1)
 		}
-		if o.verbose {
-			s.Stderr = stderr
-		}
-		_, err := s.Run(ctx)
-		if err != nil {
-			return fmt.Errorf("mutant %q: %w", m.Name, err)
-		}
-		return nil
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\n", m.Name, m.Area, outcome, m.Case, how)
 	}
+	_ = tw.Flush()
+	if len(r.Idle) > 0 {
+		fmt.Fprintf(w, "%s of strength E or S kill none: %s\n", plain.Count(len(r.Idle), "case"), strings.Join(r.Idle, ", "))
+	}
+	for _, f := range findings {
+		fmt.Fprintln(w, "fail:", f)
+	}
+	head := "ok:"
+	if len(findings) > 0 {
+		head = "FAIL:"
+	}
+	if r.Incomplete {
+		head = "interrupted:"
+	}
+	fmt.Fprintf(w, "%s %s on sim %s, seed %d: %d killed, %d survived, %d error\n", head, plain.Count(len(r.Mutants), "mutant"), r.Profile, r.Seed,
+		r.Summary[mutants.Killed], r.Summary[mutants.Survived], r.Summary[mutants.Failed])
+}
+
+// newCounts is the worker of mutants that counts notice: it prints a record for each probe.
+func newCounts() *cobra.Command {
+	return &cobra.Command{Use: "counts MUTANT PROBE...", Hidden: true, Args: cobra.MinimumNArgs(2), RunE: func(cmd *cobra.Command, args []string) error {
+		return mutants.WorkOnCounts(cmd.OutOrStdout(), args[0], args[1:])
+	}}
 }

@@ -13,7 +13,9 @@ import (
 	"github.com/tklauser/go-sysconf"
 
 	"github.com/rdmasim/rdmasim/conformance"
+	"github.com/rdmasim/rdmasim/conformance/mutants"
 	"github.com/rdmasim/rdmasim/conformance/report"
+	"github.com/rdmasim/rdmasim/conformance/runs"
 	"github.com/rdmasim/rdmasim/conformance/target/simulator"
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/internal/cli/input/commands"
@@ -41,7 +43,7 @@ type runOptions struct {
 	port, gidIndex          int
 	today                   string
 	shard                   string
-	part                    part
+	part                    runs.Part
 	wholeHash               string   // hash of what the parts are parts of
 	ledgers                 []string // names of files, and their texts
 	ledgerFiles             []conformance.LedgerFile
@@ -175,7 +177,7 @@ func (o *runOptions) check(ctx context.Context) error {
 		if o.target != "sim" {
 			return usagef("--mutant %s breaks a rule of the simulator: use --target=sim", o.mutant)
 		}
-		if err := knownMutant(o.mutant); err != nil {
+		if err := mutants.Known(o.mutant); err != nil {
 			return err
 		}
 	}

@@ -8,13 +8,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rdmasim/rdmasim/conformance/report"
+	"github.com/rdmasim/rdmasim/conformance/runs"
 	"github.com/rdmasim/rdmasim/internal/cli/outfile"
 )
 
 // outputs are the files that a run writes; nil are those that were not asked for.
 type outputs struct {
 	report, junit, html, pcap, trace *outfile.File
-	journal                          *journal // beside the report, if that is a regular file
+	journal                          *runs.Journal // beside the report, if that is a regular file
 }
 
 // open creates the files. While it waits for the reader of a FIFO, the end of ctx ends it.
@@ -32,7 +33,7 @@ func (o *runOptions) open(ctx context.Context) (out outputs, err error) {
 		}
 	}
 	if out.report != nil && out.report.Regular() {
-		if out.journal, err = openJournal(ctx, out.report.Path(), o.target); err != nil {
+		if out.journal, err = runs.OpenJournal(ctx, out.report.Path(), o.target == "hw"); err != nil {
 			out.abort()
 			return outputs{}, err
 		}
@@ -67,7 +68,7 @@ func create(ctx context.Context, path string) (*outfile.File, error) {
 
 // abort discards the files. A journal with cases stays.
 func (out outputs) abort() {
-	out.journal.leave()
+	out.journal.Leave()
 	for _, f := range []*outfile.File{out.report, out.junit, out.html, out.pcap, out.trace} {
 		if f != nil {
 			f.Abort()
@@ -85,7 +86,7 @@ func (out outputs) write(run *report.Run, dir string, again func(id string) stri
 	}
 	commit(out.report, run.WriteJSON)
 	if errors.Join(errs...) == nil {
-		errs = append(errs, out.journal.remove())
+		errs = append(errs, out.journal.Remove())
 	}
 	commit(out.junit, func(w io.Writer) error { return run.WriteJUnit(w, again) })
 	commit(out.html, func(w io.Writer) error { return writePage(w, run, again, capturesIn(dir)) })
@@ -93,12 +94,12 @@ func (out outputs) write(run *report.Run, dir string, again func(id string) stri
 		file   **outfile.File
 		suffix string
 	}{{&out.pcap, ".pcapng"}, {&out.trace, ".trace"}} {
-		if *f.file != nil && run.Incomplete && !leftAny(dir, f.suffix) { // nothing to put in place of an older file
+		if *f.file != nil && run.Incomplete && !runs.LeftAny(dir, f.suffix) { // nothing to put in place of an older file
 			(*f.file).Abort()
 			*f.file = nil
 		}
 	}
-	commit(out.pcap, func(w io.Writer) error { return joinCaptures(w, dir, run.Cases) })
-	commit(out.trace, func(w io.Writer) error { return joinTraces(w, dir, run.Cases) })
+	commit(out.pcap, func(w io.Writer) error { return runs.JoinCaptures(w, dir, run.Cases) })
+	commit(out.trace, func(w io.Writer) error { return runs.JoinTraces(w, dir, run.Cases) })
 	return errors.Join(errs...)
 }

@@ -134,7 +134,7 @@ func TestReportToAFIFOEndsWithTheRun(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
 	defer cancel()
 	var out, stderr bytes.Buffer
-	if code := execute(ctx, []string{"--label-filter", "CQ-001", "--report", path}, &out, &stderr); code != exitInterrupted || !strings.Contains(stderr.String(), "nobody reads it") {
+	if code := program.Execute(ctx, []string{"--label-filter", "CQ-001", "--report", path}, &out, &stderr); code != exitInterrupted || !strings.Contains(stderr.String(), "nobody reads it") {
 		t.Errorf("exit %d, %s", code, stderr.String())
 	}
 }
@@ -164,7 +164,7 @@ func TestReaderThatStopsDoesNotHoldAnInterruptedRun(t *testing.T) {
 		} else {
 			time.AfterFunc(300*time.Millisecond, cancel)
 		}
-		code := execute(ctx, []string{"-v", "--label-filter", "PD-007", flag, path}, w, &stderr)
+		code := program.Execute(ctx, []string{"-v", "--label-filter", "PD-007", flag, path}, w, &stderr)
 		if code != exitFailed || !strings.Contains(stderr.String(), path+" cannot be written: its reader has stopped reading") {
 			t.Errorf("%s: exit %d, %s", flag, code, stderr.String())
 		}
@@ -199,7 +199,7 @@ func TestUnreadTextsDoNotHoldTheEnd(t *testing.T) {
 	for _, args := range [][]string{{"list"}, {"frobnicate"}} {
 		ctx, cancel := context.WithCancel(context.Background())
 		ended := make(chan int, 1)
-		go func() { ended <- execute(ctx, args, full, full) }()
+		go func() { ended <- program.Execute(ctx, args, full, full) }()
 		cancel()
 		select {
 		case code := <-ended:

@@ -14,10 +14,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rdmasim/rdmasim/conformance/harness"
+	"github.com/rdmasim/rdmasim/conformance/mutants"
 	"github.com/rdmasim/rdmasim/conformance/random"
 	"github.com/rdmasim/rdmasim/conformance/target/simulator"
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/internal/cli/outfile"
+	"github.com/rdmasim/rdmasim/internal/cli/workers"
 )
 
 type randomOptions struct {
@@ -97,7 +99,7 @@ func (o *randomOptions) sides(ctx context.Context) (jobs [2]harness.Job, names [
 	case o.mutant != "" && len(o.profiles) > 1:
 		return jobs, names, usagef("--mutant %s is compared with the same profile: give one", o.mutant)
 	case o.mutant != "":
-		if err := knownMutant(o.mutant); err != nil {
+		if err := mutants.Known(o.mutant); err != nil {
 			return jobs, names, err
 		}
 		jobs[1].Mutant = o.mutant
@@ -214,40 +216,35 @@ type process struct {
 	job    harness.Job
 	stderr io.Writer
 
-	cmd    *exec.Cmd
-	in     io.WriteCloser
-	out    *json.Decoder
-	atomic bool
+	*workers.Process // nil: none runs
+	out              *bufio.Reader
+	atomic           bool
 }
 
 // start begins a process, which says what the target has.
 func (s *process) start() error {
 	program, err := workerCommand(s.job.Target)
 	if s.job.Mutant != "" {
-		program, err = mutantsProgram(s.ctx, s.stderr)
+		program, err = mutants.Program(s.ctx, s.stderr)
 	}
 	if err != nil {
 		return err
 	}
-	s.cmd = exec.CommandContext(s.ctx, program, randomWorker)
-	s.cmd.Stderr, s.cmd.Env = s.stderr, workerEnv(s.job.Target)
-	out, err := s.cmd.StdoutPipe()
+	cmd := exec.CommandContext(s.ctx, program, randomWorker)
+	cmd.Stderr, cmd.Env = s.stderr, workerEnv(s.job.Target)
+	out, err := cmd.StdoutPipe()
 	if err == nil {
-		s.in, err = s.cmd.StdinPipe()
-	}
-	if err == nil {
-		err = s.cmd.Start()
+		s.Process, err = workers.Start(cmd, workers.NewHead(0), false)
 	}
 	if err != nil {
-		s.cmd = nil
 		return fmt.Errorf("start the worker of target %s: %w", s.job.Target, err)
 	}
-	s.out = json.NewDecoder(bufio.NewReader(out))
-	if err := json.NewEncoder(s.in).Encode(s.job); err != nil {
+	s.out = bufio.NewReader(out)
+	if err := s.Send(s.job); err != nil {
 		return s.died(err)
 	}
-	var h random.Hello
-	if err := s.out.Decode(&h); err != nil {
+	h, err := workers.Next[random.Hello](s.out, workers.MaxMessage)
+	if err != nil {
 		return s.died(err)
 	}
 	if h.Error != "" {
@@ -260,22 +257,22 @@ func (s *process) start() error {
 
 // Run implements random.Side.
 func (s *process) Run(p *random.Program) (*random.Outcome, error) {
-	if s.cmd == nil {
+	if s.Process == nil {
 		if err := s.start(); err != nil {
 			return nil, err
 		}
 	}
-	if _, err := io.WriteString(s.in, p.Text()+"\n"); err != nil {
+	if _, err := io.WriteString(s.In, p.Text()+"\n"); err != nil {
 		s.end() // it had its last program before, and another goes on
 		if err := s.start(); err != nil {
 			return nil, err
 		}
-		if _, err := io.WriteString(s.in, p.Text()+"\n"); err != nil {
+		if _, err := io.WriteString(s.In, p.Text()+"\n"); err != nil {
 			return nil, s.died(err)
 		}
 	}
-	var o random.Outcome
-	if err := s.out.Decode(&o); err != nil {
+	o, err := workers.Next[random.Outcome](s.out, workers.MaxMessage)
+	if err != nil {
 		return nil, s.died(err)
 	}
 	if o.Last {
@@ -293,12 +290,12 @@ func (s *process) died(err error) error {
 }
 
 func (s *process) end() error {
-	if s.cmd == nil {
+	if s.Process == nil {
 		return nil
 	}
-	_ = s.in.Close()
-	err := s.cmd.Wait()
-	s.cmd = nil
+	_ = s.In.Close()
+	err := s.Wait()
+	s.Process = nil
 	return err
 }
 

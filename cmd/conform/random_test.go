@@ -14,7 +14,7 @@ import (
 func randomly(t *testing.T, args ...string) (status int, out, errs string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	status = execute(context.Background(), append([]string{"random"}, args...), &stdout, &stderr)
+	status = program.Execute(context.Background(), append([]string{"random"}, args...), &stdout, &stderr)
 	return status, stdout.String(), stderr.String()
 }
 
@@ -77,7 +77,7 @@ func TestRandomInterrupted(t *testing.T) {
 		} else { // when its workers run, or before
 			time.AfterFunc(time.Second, cancel)
 		}
-		if status := execute(ctx, args, &stdout, &stderr); status != exitInterrupted || !strings.Contains(stderr.String(), "interrupted before a difference") {
+		if status := program.Execute(ctx, args, &stdout, &stderr); status != exitInterrupted || !strings.Contains(stderr.String(), "interrupted before a difference") {
 			t.Errorf("early %t: status %d, %s%s", early, status, &stdout, &stderr)
 		}
 		cancel()

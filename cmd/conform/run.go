@@ -17,6 +17,7 @@ import (
 	"github.com/rdmasim/rdmasim/conformance"
 	"github.com/rdmasim/rdmasim/conformance/harness"
 	"github.com/rdmasim/rdmasim/conformance/report"
+	"github.com/rdmasim/rdmasim/conformance/runs"
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/internal/cli/input/commands"
 	"github.com/rdmasim/rdmasim/internal/cli/outfile"
@@ -52,31 +53,31 @@ func runSuite(cmd *cobra.Command, o *runOptions) error {
 	if err != nil {
 		return err
 	}
-	var runs []*report.Run
+	var done []*report.Run
 	var lost error // outputs
 	bad := false
 	for i, j := range jobs {
 		run, err := j.run(cmd)
 		if run == nil {
 			abort(jobs[i:])
-			return withOutputError(lost, j.out.journal.mention(err))
+			return withOutputError(lost, withJournal(j.out.journal, err))
 		}
 		// What could be written and printed is there before the error that says what could not.
 		printRun(cmd.OutOrStdout(), j.runOptions, run)
 		if err != nil {
 			j.out.abort()
-			lost = withOutputError(lost, j.out.journal.mention(err))
+			lost = withOutputError(lost, withJournal(j.out.journal, err))
 		}
 		if run.Incomplete {
 			abort(jobs[i+1:])
 			return withOutputError(lost, &status{code: exitInterrupted})
 		}
-		bad = bad || !run.OK() || j.out.journal.failed()
-		runs = append(runs, run)
+		bad = bad || !run.OK() || j.out.journal.Failed()
+		done = append(done, run)
 	}
-	if len(runs) == 2 {
+	if len(done) == 2 {
 		// The simulator is the reference, and hardware ran first.
-		_, err = compareRuns(cmd.OutOrStdout(), runs[1], runs[0], diffOptions{format: "table", verbose: o.verbose, today: o.today, ledgers: jobs[0].ledgerFiles})
+		_, err = compareRuns(cmd.OutOrStdout(), done[1], done[0], diffOptions{format: "table", verbose: o.verbose, today: o.today, ledgers: jobs[0].ledgerFiles})
 	}
 	if err == nil && bad {
 		err = &status{code: exitFailed}
@@ -118,8 +119,8 @@ func (o *runOptions) jobs(ctx context.Context, stderr io.Writer, parallel bool) 
 	for _, i := range items {
 		ids = append(ids, i.Entry.ID)
 	}
-	o.wholeHash = wholeOf(ids, o.repeat, o.full, o.lockstep)
-	if items = of(o.part, items); len(items) == 0 {
+	o.wholeHash = runs.Hash(ids, o.repeat, o.full, o.lockstep)
+	if items = runs.Of(o.part, items); len(items) == 0 {
 		return nil, usagef("--shard %v: there are fewer cases than parts", o.part)
 	}
 	if err := o.distinct(parallel, ids); err != nil {
@@ -221,8 +222,8 @@ func (j *job) run(cmd *cobra.Command) (*report.Run, error) {
 		return nil, err
 	}
 	run := j.assemble(res, policy, ledger)
-	if j.target == "hw" && nothingRan(run) && j.part.parts == 0 {
-		j.out.journal.drop()
+	if j.target == "hw" && nothingRan(run) && j.part.Parts == 0 {
+		j.out.journal.Drop()
 		return nil, usagef("%s supports none of the cases that --label-filter %q selects (%s: %s); choose others, or another --device",
 			run.Target.Device, j.filter, run.Cases[0].ID, run.Cases[0].Reason)
 	}
@@ -281,7 +282,7 @@ func (j *job) supervise(ctx context.Context, cmd *cobra.Command, dir string) (ha
 		Shards: j.parallel,
 		Wall:   j.wallLimit(),
 		Hello: func(h harness.Hello) {
-			j.out.journal.begin(j.record(harness.Result{Hello: h}), cmd.ErrOrStderr())
+			noteJournal(cmd.ErrOrStderr(), j.out.journal.Begin(j.record(harness.Result{Hello: h})))
 			if h.Chosen != "" {
 				p.clear()
 				printTarget(cmd.OutOrStdout(), h)
@@ -289,7 +290,7 @@ func (j *job) supervise(ctx context.Context, cmd *cobra.Command, dir string) (ha
 		},
 		Finished: func(c report.Case) {
 			p.add()
-			j.out.journal.add(c, cmd.ErrOrStderr())
+			noteJournal(cmd.ErrOrStderr(), j.out.journal.Add(c))
 			if j.verbose {
 				p.clear()
 				printCase(cmd.OutOrStdout(), c)
@@ -331,8 +332,8 @@ func (j *job) record(res harness.Result) *report.Run {
 	if flags := j.flagsOf(); flags != "" {
 		run.Environment[flagsKey] = flags
 	}
-	if j.part.parts > 0 {
-		run.Environment[partKey], run.Environment[wholeKey] = j.part.String(), j.wholeHash
+	if j.part.Parts > 0 {
+		run.Environment[runs.PartKey], run.Environment[runs.WholeKey] = j.part.String(), j.wholeHash
 	}
 	if j.target == "hw" && len(res.Hello.Target.Details) == 0 {
 		j.undescribed(run)
@@ -349,33 +350,11 @@ func (j *job) record(res harness.Result) *report.Run {
 func (j *job) assemble(res harness.Result, policy *conformance.Policy, ledger *report.Ledger) *report.Run {
 	run := j.record(res)
 	run.Incomplete = res.Interrupted
-	if j.part.parts == 0 { // conform merge judges a run of several parts
-		j.judge(run, policy, ledger)
+	if j.part.Parts == 0 { // conform merge judges a run of several parts
+		runs.Judge(run, policy, ledger, runs.Demands{Whole: j.whole, MinPass: j.minPass, Today: j.day()})
 	}
 	return run
 }
-
-// judge adds the findings about a run as a whole.
-func (j *job) judge(run *report.Run, policy *conformance.Policy, ledger *report.Ledger) {
-	if run.Incomplete {
-		return
-	}
-	run.Findings = append(run.Findings, policy.Findings(run.Cases, j.whole)...)
-	run.Findings = append(run.Findings, tooFew(run.Cases, j.minPass)...)
-	run.Findings = append(run.Findings, ledger.Exceeded(run)...)
-	run.Findings = append(run.Findings, ledger.Overdue(run.Platform(), j.day())...)
-}
-
-// tooFew is the finding that fewer cases pass than --min-pass asks for.
-func tooFew(cases []report.Case, least int) []string {
-	if pass := conformance.Passed(cases); pass < least {
-		return []string{fmt.Sprintf("passed cases: %d, and --min-pass asks for %d", pass, least)}
-	}
-	return nil
-}
-
-// noBaseline is the finding that no baseline could be compared with.
-const noBaseline = "no --baseline has this kind of device"
 
 // hold judges cases of strength H by the baselines of the run's kind of device, and all cases by published measurements of it.
 func hold(run *report.Run, baselines []*report.Run, published []*report.Published) error {
@@ -394,7 +373,7 @@ func hold(run *report.Run, baselines []*report.Run, published []*report.Publishe
 		held = p.Hold(run) || held
 	}
 	if !held {
-		run.Findings = append(run.Findings, noBaseline)
+		run.Findings = append(run.Findings, runs.NoBaseline)
 	}
 	return nil
 }

@@ -17,11 +17,8 @@ import (
 
 // The test binary is the worker of the runs below.
 func TestMain(m *testing.M) {
-	if os.Getenv("CONFORM_TEST_MUTANTS") != "" {
-		os.Exit(workOnTestMutants())
-	}
 	if len(os.Args) > 1 && (os.Args[1] == "worker" || os.Args[1] == randomWorker || os.Getenv("CONFORM_TEST_PROGRAM") != "") {
-		os.Exit(execute(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
+		os.Exit(program.Execute(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())
 }
@@ -108,7 +105,7 @@ func TestInterruptedRunIsWrittenAndMarked(t *testing.T) {
 	defer cancel()
 	path := filepath.Join(t.TempDir(), "run.json")
 	var out, stderr bytes.Buffer
-	code := execute(ctx, []string{"--repeat", "1000", "--report", path}, &out, &stderr)
+	code := program.Execute(ctx, []string{"--repeat", "1000", "--report", path}, &out, &stderr)
 	run, _ := readRun(t, path)
 	if code != exitInterrupted || !run.Incomplete || run.Summary[report.NotRun] == 0 || !strings.Contains(out.String(), "INTERRUPTED") {
 		t.Errorf("exit %d, incomplete %v, %v\n%s%s", code, run.Incomplete, run.Summary, out.String(), stderr.String())

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/conformance"
 	"github.com/rdmasim/rdmasim/conformance/harness"
+	"github.com/rdmasim/rdmasim/conformance/mutants"
 	"github.com/rdmasim/rdmasim/conformance/spec"
 	"github.com/rdmasim/rdmasim/conformance/target/hardware"
 	"github.com/rdmasim/rdmasim/conformance/target/simulator"
@@ -56,7 +57,7 @@ func makeTarget(job harness.Job) (spec.Target, error) {
 // workerCommand is the program that runs the cases of a job.
 func (j *job) workerCommand(ctx context.Context, stderr io.Writer) (string, error) {
 	if j.mutant != "" {
-		return mutantsProgram(ctx, stderr)
+		return mutants.Program(ctx, stderr)
 	}
 	return workerCommand(j.target)
 }

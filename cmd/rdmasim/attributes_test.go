@@ -70,7 +70,7 @@ func TestNotCalibratedTiming(t *testing.T) {
 			{"profile", "show", name},
 		} {
 			var out, stderr bytes.Buffer
-			if code := execute(t.Context(), args, &out, &stderr); code != 0 {
+			if code := program.Execute(t.Context(), args, &out, &stderr); code != 0 {
 				t.Fatalf("%v: exit %d\n%s%s", args, code, &out, &stderr)
 			}
 			if got := strings.Contains(out.String()+stderr.String(), profile.TimingNotCalibrated); got != (name == "connectx-7") {

@@ -35,7 +35,7 @@ func TestCalibrateScriptBelowExec(t *testing.T) {
 	}
 	var out, errs bytes.Buffer
 	own := filepath.Join(dir, "own.yaml")
-	if status := execute(t.Context(), []string{"calibrate", "--from", measured, "-o", own}, &out, &errs); status != 0 {
+	if status := program.Execute(t.Context(), []string{"calibrate", "--from", measured, "-o", own}, &out, &errs); status != 0 {
 		t.Fatalf("status %d\n%s%s", status, &out, &errs)
 	}
 	if text := out.String(); strings.Contains(text, "no measurement") || !strings.Contains(text, "from 16 files") {
@@ -45,7 +45,7 @@ func TestCalibrateScriptBelowExec(t *testing.T) {
 	if err != nil || p.Name != "own" {
 		t.Errorf("the profile: %v", err)
 	}
-	if status := execute(t.Context(), []string{"run", "stream.yaml", "--profile", own}, &out, &errs); status != 0 {
+	if status := program.Execute(t.Context(), []string{"run", "stream.yaml", "--profile", own}, &out, &errs); status != 0 {
 		t.Errorf("stream.yaml with the new profile: status %d\n%s", status, &errs)
 	}
 }
@@ -68,7 +68,7 @@ func TestCalibrateFlags(t *testing.T) {
 		"profile show ../../fixtures/profiles/none.yaml": "none.yaml",
 	} {
 		var out, errs bytes.Buffer
-		if status := execute(t.Context(), strings.Fields(line), &out, &errs); status != exitUsage || !strings.Contains(errs.String(), want) {
+		if status := program.Execute(t.Context(), strings.Fields(line), &out, &errs); status != exitUsage || !strings.Contains(errs.String(), want) {
 			t.Errorf("%s: status %d, %s, want %s", line, status, &errs, want)
 		}
 	}

@@ -8,9 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -24,7 +22,6 @@ import (
 	"github.com/rdmasim/rdmasim/internal/cli/input/commands"
 	"github.com/rdmasim/rdmasim/internal/cli/outfile"
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
-	"github.com/rdmasim/rdmasim/internal/cli/rlimit"
 )
 
 // Exit statuses of the program.
@@ -38,50 +35,19 @@ const (
 // has named it.
 var errFigures = errors.New("a figure is out of tolerance")
 
+var program = &commands.Program{Name: "rdmasim", Root: newRoot, Status: exitStatus}
+
 func main() {
 	exec.Child() // this may be a re-execution of itself by exec
-	if err := rlimit.Check(); err != nil {
-		fmt.Fprintln(os.Stderr, "rdmasim:", err)
-		os.Exit(exitUsage)
-	}
-	ends := []os.Signal{syscall.SIGTERM}
-	for _, s := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
-		if !signal.Ignored(s) { // as for what a script starts in the background, or nohup
-			ends = append(ends, s)
-		}
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), ends...)
-	defer stop()
-	commands.EndOnSecondInterrupt(ctx)
-	// A reader of standard output that has gone does not end a run, which may have files to write.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	program.Main()
 }
 
-// execute runs the command line and returns the exit status. What cannot be written to standard output
-// fails a command that went well otherwise.
-func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	out := plain.NewOutput(outfile.Impatient(ctx, stdout))
-	stderr = plain.NewWriter(outfile.Impatient(ctx, stderr))
-	root := newRoot(out, stderr)
-	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
-	if out.Err != nil {
-		if !errors.Is(out.Err, syscall.EPIPE) { // a reader that wants no more, such as head
-			fmt.Fprintln(stderr, "rdmasim: the output is not complete:", out.Err)
-		}
-		if err = commands.ExceptOutputError(err, out.Err); err == nil {
-			return exitFailure
-		}
-	}
-	if errors.Is(err, experiment.ErrInterrupted) && !out.Wrote {
+// exitStatus prints an error and returns the exit status.
+func exitStatus(err error, stderr io.Writer, wrote bool) int {
+	if errors.Is(err, experiment.ErrInterrupted) && !wrote {
 		fmt.Fprintln(stderr, "rdmasim: interrupted before there was a result")
 		return exitInterrupted
 	}
-	return status(err, stderr)
-}
-
-func status(err error, stderr io.Writer) int {
 	var bad *experiment.UsageError
 	var program programStatus
 	var losses *sweep.FailureError
@@ -109,7 +75,7 @@ func status(err error, stderr io.Writer) int {
 	return exitFailure
 }
 
-func newRoot(stdout, stderr io.Writer) *cobra.Command {
+func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "rdmasim",
 		Short: "Experiments on a simulated mlx5 RDMA adapter",
@@ -128,8 +94,6 @@ programs on the simulated adapter.`,
 		Args:          knownCommand,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	root.SetOut(stdout)
-	root.SetErr(stderr)
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(listCommand(), runCommand(), validateCommand(), calibrateCommand(), profileCommand(), execCommand(), perfCommand(), vmCommand(), pciCommand(), sweepWorkerCommand(), sweepShardCommand(), resultsCommand())
 	// cobra's own errors (an unknown command, a wrong number of arguments) are usage.

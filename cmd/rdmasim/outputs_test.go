@@ -73,7 +73,7 @@ func TestNoOutputIsNamedDash(t *testing.T) {
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		var out, stderr bytes.Buffer
-		code := execute(ctx, args, &out, &stderr)
+		code := program.Execute(ctx, args, &out, &stderr)
 		cancel()
 		flag := args[slices.Index(args, "-")-1]
 		want := flag + " -: this output cannot go to standard output: name a file, or write ./- for a file of that name"
@@ -108,7 +108,7 @@ func TestEachOperationOnOutputsMayFail(t *testing.T) {
 			return syscall.EIO
 		})
 		var out, stderr bytes.Buffer
-		code := execute(ctx, args, &out, &stderr)
+		code := program.Execute(ctx, args, &out, &stderr)
 		entries, err := os.ReadDir(dir)
 		if err != nil {
 			t.Fatal(err)
@@ -151,7 +151,7 @@ func TestOutputThatIsLostLeavesTheRest(t *testing.T) {
 		dir := t.TempDir()
 		args := append(slices.Clone(c.args), "-o", dir, c.flag, "/dev/full")
 		var out, stderr bytes.Buffer
-		code := execute(t.Context(), args, &out, &stderr)
+		code := program.Execute(t.Context(), args, &out, &stderr)
 		if code != exitFailure || !strings.Contains(stderr.String(), "rdmasim: /dev/full cannot be written: no space left on device") {
 			t.Errorf("%s %s: exit %d, %s", c.name, c.flag, code, &stderr)
 		}
@@ -173,7 +173,7 @@ func TestOutputThatIsLostLeavesTheRest(t *testing.T) {
 		return nil
 	})
 	var out, stderr bytes.Buffer
-	if code := execute(ctx, append(slices.Clone(sharing), "-o", dir), &out, &stderr); code != exitFailure || !strings.Contains(stderr.String(), "uar-sharing.json cannot be written: input/output error") || out.Len() == 0 {
+	if code := program.Execute(ctx, append(slices.Clone(sharing), "-o", dir), &out, &stderr); code != exitFailure || !strings.Contains(stderr.String(), "uar-sharing.json cannot be written: input/output error") || out.Len() == 0 {
 		t.Errorf("exit %d, %s", code, &stderr)
 	}
 	entries, err := os.ReadDir(dir)
@@ -205,7 +205,7 @@ func TestOutputToAPipe(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		var out, stderr bytes.Buffer
-		if code := execute(ctx, args, &out, &stderr); code != exitInterrupted || !strings.Contains(stderr.String(), "nobody reads it") {
+		if code := program.Execute(ctx, args, &out, &stderr); code != exitInterrupted || !strings.Contains(stderr.String(), "nobody reads it") {
 			t.Errorf("%s: exit %d, %s", flag, code, stderr.String())
 		}
 		read := make(chan []byte)
@@ -233,7 +233,7 @@ func TestUnreadTextsDoNotHoldTheEnd(t *testing.T) {
 	for _, args := range [][]string{{"list"}, {"frobnicate"}} {
 		ctx, cancel := context.WithCancel(context.Background())
 		ended := make(chan int, 1)
-		go func() { ended <- execute(ctx, args, full, full) }()
+		go func() { ended <- program.Execute(ctx, args, full, full) }()
 		cancel()
 		select {
 		case code := <-ended:
@@ -267,7 +267,7 @@ func TestCaptureOfPerfThatCannotBeWritten(t *testing.T) {
 			return nil
 		})
 		var out, stderr bytes.Buffer
-		code := execute(ctx, []string{"perf", "send_bw", "-n", "200", "--pcap=" + path}, &out, &stderr)
+		code := program.Execute(ctx, []string{"perf", "send_bw", "-n", "200", "--pcap=" + path}, &out, &stderr)
 		if text, err := os.ReadFile(path); code != exitFailure || err != nil || string(text) != "old" || !strings.Contains(stderr.String(), path) {
 			t.Errorf("write %d fails: exit %d, %d bytes, %v, %s", n+1, code, len(text), err, &stderr)
 		}

@@ -17,7 +17,7 @@ func TestPCI(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	var out, stderr bytes.Buffer
-	if code := execute(ctx, []string{"pci", "--socket", socket, "--functions", "2"}, &out, &stderr); code != 0 || out.Len() != 0 {
+	if code := program.Execute(ctx, []string{"pci", "--socket", socket, "--functions", "2"}, &out, &stderr); code != 0 || out.Len() != 0 {
 		t.Errorf("exit %d, %s", code, out.String())
 	}
 	for _, want := range []string{"memory-backend-memfd", "share=on", `"driver":"vfio-user-pci","bus":"rp1"`, socket + ".0", socket + ".1", "mlx5_1: 0 lives"} {
@@ -61,7 +61,7 @@ func TestPCIRefusals(t *testing.T) {
 		{[]string{"--socket", socket, "--pcap", socket}, "--socket and --pcap are one file"},
 	} {
 		var out, stderr bytes.Buffer
-		if code := execute(t.Context(), append([]string{"pci"}, x.args...), &out, &stderr); code != exitUsage || !strings.Contains(stderr.String(), x.say) {
+		if code := program.Execute(t.Context(), append([]string{"pci"}, x.args...), &out, &stderr); code != exitUsage || !strings.Contains(stderr.String(), x.say) {
 			t.Errorf("%q: exit %d, %s", x.args, code, stderr.String())
 		}
 	}

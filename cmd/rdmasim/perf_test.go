@@ -26,7 +26,7 @@ import (
 func measure(t *testing.T, line string) (out, errs string, status int) {
 	t.Helper()
 	var o, e bytes.Buffer
-	status = execute(t.Context(), append([]string{"perf"}, strings.Fields(line)...), &o, &e)
+	status = program.Execute(t.Context(), append([]string{"perf"}, strings.Fields(line)...), &o, &e)
 	return o.String(), e.String(), status
 }
 
@@ -152,7 +152,7 @@ func TestPerfAgreesWithRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		var o, e bytes.Buffer
-		if status := execute(t.Context(), []string{"run", file, "--format", "json"}, &o, &e); status != 0 {
+		if status := program.Execute(t.Context(), []string{"run", file, "--format", "json"}, &o, &e); status != 0 {
 			t.Fatalf("%d\n%s", status, e.String())
 		}
 		var res struct {
@@ -215,7 +215,7 @@ func TestPerfJSON(t *testing.T) {
 		return nil
 	})
 	var late, lateErrs bytes.Buffer
-	status := execute(ctx, []string{"perf", "write_bw", "-n", "5", "-a", "--out_json", "--out_json_file=" + filepath.Join(t.TempDir(), "late.json")}, &late, &lateErrs)
+	status := program.Execute(ctx, []string{"perf", "write_bw", "-n", "5", "-a", "--out_json", "--out_json_file=" + filepath.Join(t.TempDir(), "late.json")}, &late, &lateErrs)
 	if status != exitFailure || !strings.Contains(lateErrs.String(), "late.json cannot be written: input/output error") || !strings.Contains(late.String(), "8388608") {
 		t.Errorf("%d %s\n%s", status, &lateErrs, &late)
 	}
@@ -513,7 +513,7 @@ func TestPerfInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer time.AfterFunc(300*time.Millisecond, cancel).Stop()
 	var o, e bytes.Buffer
-	if status := execute(ctx, strings.Fields("perf write_bw -s 2 -n 5000000 -N --explain"), &o, &e); status != exitInterrupted || !strings.Contains(e.String(), "interrupted") {
+	if status := program.Execute(ctx, strings.Fields("perf write_bw -s 2 -n 5000000 -N --explain"), &o, &e); status != exitInterrupted || !strings.Contains(e.String(), "interrupted") {
 		t.Errorf("status %d, %s", status, e.String())
 	}
 	e.Reset()
@@ -524,7 +524,7 @@ func TestPerfInterrupted(t *testing.T) {
 	defer full.Close()
 	ended := make(chan int, 1)
 	go func() {
-		ended <- execute(t.Context(), strings.Fields("perf write_bw --run_infinitely -D 1"), full, &e)
+		ended <- program.Execute(t.Context(), strings.Fields("perf write_bw --run_infinitely -D 1"), full, &e)
 	}()
 	select {
 	case status := <-ended:
@@ -550,7 +550,7 @@ func TestPerfReportOfAnInterruptedTest(t *testing.T) {
 		}
 	}()
 	var o, e bytes.Buffer
-	if status := execute(ctx, strings.Fields("perf write_bw -a -n 5000 --pcap="+frames+" --out_json --out_json_file="+file), &o, &e); status != exitInterrupted {
+	if status := program.Execute(ctx, strings.Fields("perf write_bw -a -n 5000 --pcap="+frames+" --out_json --out_json_file="+file), &o, &e); status != exitInterrupted {
 		t.Errorf("exit %d, %s", status, e.String())
 	}
 	b, err := os.ReadFile(file)

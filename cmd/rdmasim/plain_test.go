@@ -115,7 +115,7 @@ func TestNotesBesideACSV(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out, stderr strings.Builder
-	code := execute(t.Context(), []string{"run", name, "--format", "csv"}, &out, &stderr)
+	code := program.Execute(t.Context(), []string{"run", name, "--format", "csv"}, &out, &stderr)
 	if code != 0 || !strings.HasPrefix(stderr.String(), "Load a: ") || strings.Contains(out.String(), "Load a: ") {
 		t.Errorf("exit %d\n%s%s", code, out.String(), stderr.String())
 	}
@@ -123,7 +123,7 @@ func TestNotesBesideACSV(t *testing.T) {
 
 func TestNotesBesideACSVOfFigures(t *testing.T) {
 	var out, stderr strings.Builder
-	code := execute(t.Context(), []string{"validate", "../../fixtures/validation/06-window.yaml", "--format", "csv"}, &out, &stderr)
+	code := program.Execute(t.Context(), []string{"validate", "../../fixtures/validation/06-window.yaml", "--format", "csv"}, &out, &stderr)
 	if code != 0 || !strings.Contains(stderr.String(), "note: 6a: known miss: ") || strings.Contains(out.String(), "6a: known miss") {
 		t.Errorf("exit %d\n%s%s", code, out.String(), stderr.String())
 	}

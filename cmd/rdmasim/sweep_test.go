@@ -63,7 +63,7 @@ func TestWordsOfTheEnd(t *testing.T) {
 	cancel()
 	var out, stderr strings.Builder
 	args := slices.Concat(short, []string{"--seeds", "2", "--store", filepath.Join(t.TempDir(), "store")})
-	if code := execute(ctx, args, &out, &stderr); code != exitInterrupted || out.Len() > 0 || strings.Contains(stderr.String(), "written") {
+	if code := program.Execute(ctx, args, &out, &stderr); code != exitInterrupted || out.Len() > 0 || strings.Contains(stderr.String(), "written") {
 		t.Errorf("exit %d\n%s%s", code, &out, &stderr)
 	}
 	if code, out := rdmasim(t, "run", "bfreg-map", "--set", "low_lat_uuars=99"); code != exitUsage || !strings.Contains(out, "low_lat_uuars=99") {

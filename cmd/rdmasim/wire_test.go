@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,7 +37,7 @@ func TestMain(m *testing.M) {
 func rdmasim(t *testing.T, args ...string) (int, string) {
 	t.Helper()
 	var out, stderr strings.Builder
-	code := execute(context.Background(), args, &out, &stderr)
+	code := program.Execute(context.Background(), args, &out, &stderr)
 	return code, out.String() + stderr.String()
 }
 
@@ -163,7 +162,7 @@ func TestCaptureFiles(t *testing.T) {
 
 // TestHelpIsUniform: place-holders are words in capitals, one for one thing, and each default is printed once.
 func TestHelpIsUniform(t *testing.T) {
-	for _, fault := range commands.FaultsOfHelp(newRoot(io.Discard, io.Discard)) {
+	for _, fault := range commands.FaultsOfHelp(newRoot()) {
 		t.Error(fault)
 	}
 }

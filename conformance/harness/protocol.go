@@ -5,16 +5,13 @@
 package harness
 
 import (
-	"bufio"
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/rdmasim/rdmasim/conformance"
 	"github.com/rdmasim/rdmasim/conformance/report"
+	"github.com/rdmasim/rdmasim/internal/cli/workers"
 )
 
 // Job is what a worker is asked to do. It comes as one JSON value on the worker's standard input,
@@ -85,48 +82,6 @@ type Hello struct {
 // pipeFD is where a worker writes its messages.
 const pipeFD = 3
 
-// maxMessage bounds a message, in bytes: the longest records of cases have some 100 KiB.
-const maxMessage = 16 << 20
-
-// maxQuoted is how many characters of what is no message are quoted.
-const maxQuoted = 80
-
-// reader decodes messages, one on each line.
-type reader struct{ lines *bufio.Reader }
-
-func newReader(r io.Reader) *reader { return &reader{bufio.NewReader(r)} }
-
-// next is the next message; io.EOF when the worker has closed its end, in the middle of a message too.
-func (r *reader) next() (Message, error) {
-	var m Message
-	text, err := r.line()
-	if err != nil {
-		return m, err
-	}
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.UseNumber() // 64-bit values of observations stay exact
-	if err := dec.Decode(&m); err != nil {
-		return m, fmt.Errorf("%.*q in place of a message: %w", maxQuoted, text, err)
-	}
-	return m, nil
-}
-
-func (r *reader) line() ([]byte, error) {
-	var text []byte
-	for {
-		part, err := r.lines.ReadSlice('\n')
-		if text = append(text, part...); len(text) > maxMessage {
-			return nil, fmt.Errorf("a message that is longer than %d MiB and begins with %.*q", maxMessage>>20, maxQuoted, text)
-		}
-		switch {
-		case err == nil:
-			return text, nil
-		case !errors.Is(err, bufio.ErrBufferFull):
-			return nil, io.EOF
-		}
-	}
-}
-
 // order checks that a worker sends what it was asked for: who it is, then each of its cases once.
 type order struct {
 	greeted bool
@@ -157,16 +112,16 @@ func (o *order) check(m Message) error {
 		return errors.New("a message before the description of its target")
 	case m.Started != "":
 		if o.running != "" || !o.left[m.Started] {
-			return fmt.Errorf("the start of %.*q, which it was not asked for now", maxQuoted, m.Started)
+			return fmt.Errorf("the start of %.*q, which it was not asked for now", workers.MaxQuoted, m.Started)
 		}
 		delete(o.left, m.Started)
 		o.running, o.again, o.first = m.Started, o.repeat-1, nil
 	case m.Finished != nil:
 		if o.running == "" || m.Finished.ID != o.running {
-			return fmt.Errorf("the end of %.*q, which it had not begun", maxQuoted, m.Finished.ID)
+			return fmt.Errorf("the end of %.*q, which it had not begun", workers.MaxQuoted, m.Finished.ID)
 		}
 		if !m.Finished.Outcome.Known() {
-			return fmt.Errorf("the unknown outcome %.*q of %s", maxQuoted, m.Finished.Outcome, o.running)
+			return fmt.Errorf("the unknown outcome %.*q of %s", workers.MaxQuoted, m.Finished.Outcome, o.running)
 		}
 		o.running = ""
 	case m.Again:

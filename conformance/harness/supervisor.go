@@ -198,14 +198,14 @@ func (s *Supervisor) worker(ctx context.Context, ids []string) (ending, error) {
 		return ending{}, err
 	}
 	defer w.stop()
-	memory.use(w.cmd.Process.Pid)
+	memory.use(w.Cmd.Process.Pid)
 	o := newOrder(ids, s.Job.Repeat)
 	timer := time.NewTimer(s.Wall)
 	defer timer.Stop()
 	late := time.NewTimer(lateStart)
 	defer late.Stop()
 	for {
-		output, errs, slow := w.stdout.much, w.stderr.much, late.C
+		output, errs, slow := w.stdout.TooMuch(), w.Errors.TooMuch(), late.C
 		if o.greeted {
 			output, errs, slow = nil, nil, nil
 		}
@@ -213,16 +213,16 @@ func (s *Supervisor) worker(ctx context.Context, ids []string) (ending, error) {
 		case <-ctx.Done():
 			return o.ending("interrupted"), nil
 		case <-slow:
-			s.waits(fmt.Sprintf("waiting for %s to describe its target; it is killed after %v", w.cmd.Path, s.Wall))
+			s.waits(fmt.Sprintf("waiting for %s to describe its target; it is killed after %v", w.Cmd.Path, s.Wall))
 		case <-timer.C:
 			return s.hung(w, o)
 		case <-output:
 			return s.broken(w, o, "prints without end")
 		case <-errs:
 			return s.broken(w, o, "prints errors without end")
-		case m, open := <-w.messages:
-			if !open && w.broken != nil {
-				return s.broken(w, o, "sent "+w.broken.Error())
+		case m, open := <-w.C:
+			if !open && w.Err() != nil {
+				return s.broken(w, o, "sent "+w.Err().Error())
 			}
 			if !open {
 				return o.ending(w.crash()), nil
@@ -242,17 +242,17 @@ func (s *Supervisor) worker(ctx context.Context, ids []string) (ending, error) {
 // no worker, and the next would do the same.
 func (s *Supervisor) broken(w *process, o *order, what string) (ending, error) {
 	if !s.greeted() {
-		return ending{}, fmt.Errorf("%s: %w: it %s%s", w.cmd.Path, ErrWorker, what, w.printed())
+		return ending{}, fmt.Errorf("%s: %w: it %s%s", w.Cmd.Path, ErrWorker, what, w.printed())
 	}
-	return o.ending(fmt.Sprintf("killed: %s %s%s", w.cmd.Path, what, w.printed())), nil
+	return o.ending(fmt.Sprintf("killed: %s %s%s", w.Cmd.Path, what, w.printed())), nil
 }
 
 // hung is the end of a worker from which nothing came.
 func (s *Supervisor) hung(w *process, o *order) (ending, error) {
 	if !s.greeted() {
-		return ending{}, fmt.Errorf("%w: %s did not describe its target in %v, and was killed: its driver hangs, or it is %w%s", ErrTarget, w.cmd.Path, s.Wall, ErrWorker, w.printed())
+		return ending{}, fmt.Errorf("%w: %s did not describe its target in %v, and was killed: its driver hangs, or it is %w%s", ErrTarget, w.Cmd.Path, s.Wall, ErrWorker, w.printed())
 	}
-	end := o.ending(fmt.Sprintf("killed: it hung in real time: nothing in %v from %s%s", s.Wall, w.cmd.Path, w.printed()))
+	end := o.ending(fmt.Sprintf("killed: it hung in real time: nothing in %v from %s%s", s.Wall, w.Cmd.Path, w.printed()))
 	end.hung = true
 	return end, nil
 }

@@ -109,11 +109,11 @@ func (s *Sweep) Estimate(ctx context.Context, o *Options, atMost time.Duration) 
 	if err != nil || p == nil {
 		return many
 	}
-	defer func() { _ = p.stop() }()
+	defer p.stop()
 	began := time.Now()
-	p.send(order{0})
+	_ = p.Send(order{0})
 	select {
-	case r, ok := <-p.replies:
+	case r, ok := <-p.C:
 		if !ok || r.Error != "" || r.Cached {
 			return many
 		}

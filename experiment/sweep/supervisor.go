@@ -127,8 +127,7 @@ func (s *supervisor) worker(ctx context.Context) {
 			i = s.take()
 		}
 		if i >= s.n {
-			_ = p.in.Close()
-			_ = p.stop()
+			p.stop()
 		}
 	}
 }
@@ -145,19 +144,19 @@ func (s *supervisor) start(ctx context.Context) (*process, error) {
 			return nil, err
 		}
 		select {
-		case r, ok := <-p.replies:
+		case r, ok := <-p.C:
 			if ok && r.Error == "" {
 				return p, nil
 			}
 			if ok {
-				_ = p.stop()
+				p.stop()
 				return nil, fmt.Errorf("a worker cannot begin: %s", r.Error)
 			}
 			if why := p.died(s.o.Memory); try == startTries {
 				return nil, fmt.Errorf("workers do not start: %s", why)
 			}
 		case <-ctx.Done():
-			_ = p.stop()
+			p.stop()
 			return nil, nil
 		}
 	}
@@ -165,11 +164,11 @@ func (s *supervisor) start(ctx context.Context) (*process, error) {
 
 // one has a worker run one point, and reports whether the worker can go on.
 func (s *supervisor) one(ctx context.Context, p *process, i int) bool {
-	p.send(order{i})
+	_ = p.Send(order{i}) // an error is seen when no reply comes
 	late := time.NewTimer(s.o.Wall)
 	defer late.Stop()
 	select {
-	case r, ok := <-p.replies:
+	case r, ok := <-p.C:
 		if !ok {
 			s.failRun(i, p.died(s.o.Memory))
 			return false
@@ -177,11 +176,11 @@ func (s *supervisor) one(ctx context.Context, p *process, i int) bool {
 		s.accept(i, r)
 		return true
 	case <-late.C:
-		_ = p.stop()
+		p.stop()
 		s.failRun(i, fmt.Sprintf("it has not ended after %v: more time is given with --wall-limit", s.o.Wall))
 		return false
 	case <-ctx.Done():
-		_ = p.stop()
+		p.stop()
 		return false
 	}
 }

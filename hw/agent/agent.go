@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/rdmasim/rdmasim/internal/cli/workers"
 )
 
 // Server is an agent.
@@ -240,24 +242,24 @@ func (s *serving) begin(ctx context.Context, c net.Conn) error {
 	if err := c.SetDeadline(time.Time{}); err != nil {
 		return err
 	}
-	cmd, stdin, err := s.start(c, r.Env)
+	p, err := s.start(c, r.Env)
 	if err != nil {
 		return err
 	}
-	s.Log("%s: player %d starts", c.RemoteAddr(), cmd.Process.Pid)
+	s.Log("%s: player %d starts", c.RemoteAddr(), p.Cmd.Process.Pid)
 	go func() {
-		_, _ = io.Copy(stdin, in) // ends with the connection, and so does the player
-		_ = cmd.Process.Kill()
+		_, _ = io.Copy(p.In, in) // ends with the connection, and so does the player
+		p.Kill()
 	}()
-	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })
+	stop := context.AfterFunc(ctx, p.Kill)
 	defer stop()
-	_ = cmd.Wait() // how it ended is in its state
-	s.Log("%s: player %d ends: %v", c.RemoteAddr(), cmd.Process.Pid, cmd.ProcessState)
+	_ = p.Wait() // how it ended is in its state
+	s.Log("%s: player %d ends: %v", c.RemoteAddr(), p.Cmd.Process.Pid, p.Cmd.ProcessState)
 	return nil
 }
 
 // start starts a player. Strangers make room if descriptors are used up.
-func (s *serving) start(c net.Conn, env map[string]string) (*exec.Cmd, io.WriteCloser, error) {
+func (s *serving) start(c net.Conn, env map[string]string) (*workers.Process, error) {
 	for room := playerDescriptors; ; room *= 2 {
 		cmd := s.Player()
 		for k, v := range env {
@@ -265,15 +267,9 @@ func (s *serving) start(c net.Conn, env map[string]string) (*exec.Cmd, io.WriteC
 		}
 		cmd.Stdout = c
 		cmd.WaitDelay = handshakeTimeout // a child of the player that holds its output
-		stdin, err := cmd.StdinPipe()
-		if err == nil {
-			err = cmd.Start()
-		}
-		if err == nil {
-			return cmd, stdin, nil
-		}
-		if !exhausted(err) || s.gate.shed(room) == 0 {
-			return nil, nil, err
+		p, err := workers.Start(cmd, workers.NewHead(0), false)
+		if err == nil || !exhausted(err) || s.gate.shed(room) == 0 {
+			return p, err
 		}
 	}
 }

@@ -3,7 +3,7 @@
 package mlx5
 
 import (
-	"bytes"
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/hw/agent"
+	"github.com/rdmasim/rdmasim/internal/cli/workers"
 	"github.com/rdmasim/rdmasim/roce/fault"
 	"github.com/rdmasim/rdmasim/verbs"
 	"github.com/rdmasim/rdmasim/verbs/player"
@@ -32,13 +33,20 @@ type start struct {
 	Folder string `json:",omitempty"`
 }
 
+// maxReply is how long a reply of a player may be, in bytes: enough for the contents of a buffer of 32 MiB, more than any
+// case reads. A player on another machine is whatever its agent makes of it, and so may not fill this one's memory.
+const maxReply = 64 << 20
+
+// mostText is how much of what a player printed that has died is kept, in bytes: it begins with the fatal error.
+const mostText = 4096
+
 // playerProcess is another process, on this machine or, through an agent, on another one.
 type playerProcess struct {
 	name   string // as in files of faults
 	in     io.Writer
-	out    *agent.Replies
+	out    *bufio.Reader
 	mu     sync.Mutex // one command at a time
-	stderr *tail
+	stderr *workers.Head
 	kill   func() // ends the process
 	clean  func() // waits until it has ended
 	waited sync.Once
@@ -57,7 +65,7 @@ func (tb *Testbed) Player(t verbs.Thread, hostIndex int, env map[string]string) 
 		begin = func(h *playerProcess, env map[string]string) error { return h.startThere(n.agent, tb.setup.key, env) }
 	}
 	tb.mu.Lock()
-	h := &playerProcess{stderr: &tail{}, name: processName(hostIndex, len(tb.players)+2)} // the case's own process is the first
+	h := &playerProcess{stderr: workers.NewHead(0), name: processName(hostIndex, len(tb.players)+2)} // the case's own process is the first
 	tb.mu.Unlock()
 	what.Memory = tb.memoryOf(h.name)
 	var err error
@@ -88,23 +96,18 @@ func (h *playerProcess) startHere(env map[string]string) error {
 	for k, v := range env {
 		cmd.Env = append(cmd.Env, k+"="+v)
 	}
-	cmd.Stderr = h.stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return err
-	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return err
 	}
-	if err := cmd.Start(); err != nil {
+	p, err := workers.Start(cmd, h.stderr, false)
+	if err != nil {
 		return err
 	}
-	h.in, h.out = in, agent.NewReplies(out)
-	h.kill = func() { _ = cmd.Process.Kill() }
+	h.in, h.out, h.kill = p.In, bufio.NewReader(out), p.Kill
 	h.clean = func() {
-		_ = in.Close()
-		_ = cmd.Wait()
+		_ = p.In.Close()
+		_ = p.Wait()
 	}
 	return nil
 }
@@ -115,7 +118,7 @@ func (h *playerProcess) startThere(address string, key *agent.Key, env map[strin
 	if err != nil {
 		return err
 	}
-	h.in, h.out = c, agent.NewReplies(c)
+	h.in, h.out = c, bufio.NewReader(c)
 	h.kill = func() {}
 	h.clean = func() { _ = c.End() }
 	return nil
@@ -131,8 +134,8 @@ func (h *playerProcess) Do(t verbs.Thread, cmd verbs.PlayerCommand) (verbs.Playe
 	if err := json.NewEncoder(h.in).Encode(cmd); err != nil {
 		return h.died()
 	}
-	var r verbs.PlayerReply
-	if err := h.out.Next(&r); err != nil {
+	r, err := workers.Next[verbs.PlayerReply](h.out, maxReply)
+	if err != nil {
 		h.kill() // it may live, if its reply was none
 		return h.died()
 	}
@@ -141,7 +144,8 @@ func (h *playerProcess) Do(t verbs.Thread, cmd verbs.PlayerCommand) (verbs.Playe
 
 func (h *playerProcess) died() (verbs.PlayerReply, error) {
 	h.wait()
-	return verbs.PlayerReply{Text: h.stderr.String()}, verbs.ErrProcessDied
+	text := h.stderr.Text()
+	return verbs.PlayerReply{Text: text[:min(len(text), mostText)]}, verbs.ErrProcessDied
 }
 
 // Kill ends the other process with SIGKILL and returns when the kernel has cleaned up
@@ -157,29 +161,6 @@ func (h *playerProcess) end() {
 }
 
 func (h *playerProcess) wait() { h.waited.Do(h.clean) }
-
-// tail keeps the end of what a process writes.
-type tail struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *tail) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	const most = 4096
-	l.buf.Write(p)
-	if over := l.buf.Len() - most; over > 0 {
-		l.buf.Next(over)
-	}
-	return len(p), nil
-}
-
-func (l *tail) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
-}
 
 // Play is a player's main: it carries out the commands that come from in until in ends,
 // which also ends a player that is inside a call.

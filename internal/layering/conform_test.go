@@ -23,7 +23,7 @@ var lent = []string{
 }
 
 // foreign are rooms of ours that conform has no use for, with what they bring: charts, Parquet, Slurm, statistics, loads.
-var foreign = []string{"experiment", "experiment/sweep", "experiment/sweep/grid", "experiment/sweep/store", "experiment/sweep/slurm", "workload", "workload/perftest", "workload/perftest/perf", "attach", "roce/layers"}
+var foreign = []string{"experiment", "experiment/sweep", "experiment/sweep/grid", "experiment/sweep/store", "experiment/sweep/slurm", "workload", "workload/perftest", "workload/perftest/perf", "attach"}
 
 // most is how many packages conform may consist of, with those of the standard library: 373, and some room for the toolchain's own.
 const most = 400

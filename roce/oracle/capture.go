@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/rdmasim/rdmasim/roce/pcap"
+	"github.com/rdmasim/rdmasim/roce/pcap/link"
 )
 
 // Fate is what is known of a frame after it was sent.
@@ -106,7 +107,7 @@ func Runs(r *pcap.Reader, packets []pcap.Packet) ([]Capture, error) {
 			run.Read.Unknown++
 			continue
 		}
-		p.Frame()
+		link.Frame(p)
 		run.Frames = append(run.Frames, Frame{Number: i + 1, Time: p.Time, Data: p.Data, Length: p.Length, Fate: fate(p.Comment),
 			InfiniBand: p.LinkType == pcap.LinkTypeInfiniBand, Untimed: p.Untimed, at: place{uint16(p.Interface), p.Outgoing, p.HostInterface}})
 	}

@@ -263,7 +263,7 @@ func (c *Reader) enhanced(start int64, b []byte) (Packet, error) {
 		case code == optEpbDrops && len(v) == 8:
 			c.Interfaces[intf].lost(c.order.Uint64(v))
 		case code == optEpbFlags && len(v) == 4:
-			p.Outgoing = c.order.Uint32(v)&3 == outgoing
+			p.Outgoing = c.order.Uint32(v)&3 == 2 // the direction of pcapng: outbound
 		}
 	})
 	return p, err

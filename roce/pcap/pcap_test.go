@@ -426,3 +426,35 @@ func TestCaptureWithTooManyInterfaces(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// Simple packet blocks have no time, and the flags of others a direction.
+func TestUntimedAndOutgoing(t *testing.T) {
+	for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
+		u16, u32 := func(v uint16) []byte { return order.AppendUint16(nil, v) }, func(v uint32) []byte { return order.AppendUint32(nil, v) }
+		flags := func(v uint32) []byte {
+			return block(order, blockEnhancedPacket, u32(0), u32(0), u32(8), u32(4), u32(4), []byte("next"), u16(optEpbFlags), u16(4), u32(v), u32(0))
+		}
+		_, got, err := Read(bytes.NewReader(bytes.Join([][]byte{
+			block(order, blockSection, u32(byteOrderMagic), u16(1), u16(0), bytes.Repeat([]byte{0xFF}, 8)), block(order, blockInterface, u16(1), u16(0), u32(0)),
+			block(order, blockSimplePacket, u32(4), []byte("some")), flags(1), flags(2),
+		}, nil)))
+		if err != nil || len(got) != 3 || !got[0].Untimed || got[1].Untimed || got[0].Outgoing || got[1].Outgoing || !got[2].Outgoing {
+			t.Errorf("%+v, %v", got, err)
+		}
+	}
+}
+
+// Blocks without packets end where a file is too long, as packets do.
+func TestBlocksWithoutEnd(t *testing.T) {
+	order := binary.LittleEndian
+	b := block(order, blockSection, order.AppendUint32(nil, byteOrderMagic), []byte{1, 0, 0, 0}, bytes.Repeat([]byte{0xFF}, 8))
+	for range 1000 {
+		b = append(b, block(order, 0x7777, make([]byte, 100))...)
+	}
+	if _, _, err := read(bytes.NewReader(b), 1<<20, 10); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := read(bytes.NewReader(b), 5000, 10); err == nil {
+		t.Error("a file of blocks is read beyond its limit")
+	}
+}

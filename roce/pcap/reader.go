@@ -51,6 +51,30 @@ const (
 	LinkTypeInfiniBand = 247
 )
 
+// Link types of captures that have no Ethernet header (tcpdump.org/linktypes.html): bare IP packets, and those of "tcpdump -i any",
+// whose cooked header says on which interface of the host and in which direction a packet went.
+const (
+	LinkTypeRawBSD     = 12 // as DLT_RAW is on most systems, and on OpenBSD
+	LinkTypeRawOpenBSD = 14
+	LinkTypeRaw        = 101
+	LinkTypeSLL        = 113
+	LinkTypeIPv4       = 228
+	LinkTypeIPv6       = 229
+	LinkTypeSLL2       = 276
+)
+
+// Outgoing is the packet type of what the host sent, in cooked headers (PACKET_OUTGOING of linux/if_packet.h).
+const Outgoing = 4
+
+// Framed says whether packets of a link type are, or can be made, frames of Ethernet or InfiniBand.
+func Framed(linkType uint16) bool {
+	switch linkType {
+	case LinkTypeEthernet, LinkTypeERF, LinkTypeInfiniBand, LinkTypeSLL, LinkTypeSLL2, LinkTypeRaw, LinkTypeRawBSD, LinkTypeRawOpenBSD, LinkTypeIPv4, LinkTypeIPv6:
+		return true
+	}
+	return false
+}
+
 // BrokenError says what is wrong with a file. What was read before is good.
 type BrokenError struct {
 	Offset  int64 // of the block or record that cannot be read
@@ -273,6 +297,6 @@ func (c *Reader) nextClassic() (Packet, error) {
 	}
 	return Packet{
 		Time: int64(sec)*1e9 + int64(frac*(1e9/perSecond)), Data: data, Length: int(length), Offset: start,
-		Outgoing: c.header == modifiedHeader && h[modifiedType] == sllOutgoing,
+		Outgoing: c.header == modifiedHeader && h[modifiedType] == Outgoing,
 	}, nil
 }

@@ -22,20 +22,14 @@ type Datagram struct {
 // GSI is QP1 of a device's port, the general services interface, as ib_mad makes it: a QP of that type with a CQ of its own, and
 // receives that are posted again when they were taken.
 type GSI struct {
-	d       *Device
-	receive func(*Datagram)
-	lkey    uint32
-	cqn     uint32
-	qpn     uint32
-	ports   *sim.Rand // of datagrams without a flow label
-
-	ring, cq, record mem.PA // the ring has the receives first
-	buffers          mem.PA // of receives, then of sends
-
-	ci, arms uint32
-	rq, sq   uint16   // receives and basic blocks of sends posted
-	out      int      // sends under way
-	pending  []gsiOut // sends that did not fit
+	d           *Device
+	receive     func(*Datagram)
+	driverQueue           // the ring has the receives first
+	ports       *sim.Rand // of datagrams without a flow label
+	buffers     mem.PA    // of receives, then of sends
+	rq, sq      uint16    // receives and basic blocks of sends posted
+	out         int       // sends under way
+	pending     []gsiOut  // sends that did not fit
 
 	buf [gsiBuffer]byte
 	C   GSICounters
@@ -64,7 +58,6 @@ const (
 	logGSISends   = 5
 	gsiSendBlocks = 2
 	logGSICQ      = 9
-	gsiCQRecord   = prm.DBRecSize
 	gsiRing       = prm.DataSegmentSize<<logGSIRecvs + gsiSendBlocks*prm.WQEBBSize<<logGSISends
 	gsiBuffers    = gsiBuffer<<logGSIRecvs + gsiPayload<<logGSISends
 )
@@ -78,9 +71,9 @@ func (d *Device) OpenGSI(receive func(*Datagram)) (*GSI, error) {
 	case d.gsi != nil:
 		return nil, fmt.Errorf("%s: QP1 is in use: %w", d.name, syscall.EBUSY)
 	}
-	g := &GSI{d: d, receive: receive, ports: d.eng.Rand("kernel/gsi/" + d.name)}
+	g := &GSI{d: d, receive: receive, driverQueue: driverQueue{logCQ: logGSICQ}, ports: d.eng.Rand("kernel/gsi/" + d.name)}
 	k := &call{d: d}
-	for _, step := range []func(*call) error{g.allocate, g.makeCQ, g.makeQP, g.start} {
+	for _, step := range []func(*call) error{g.allocate, g.makeKey, g.makeCQ, g.makeQP, g.start} {
 		if err := step(k); err != nil {
 			return nil, fmt.Errorf("%s: QP1: %w", d.name, err)
 		}
@@ -91,90 +84,24 @@ func (d *Device) OpenGSI(receive func(*Datagram)) (*GSI, error) {
 		g.postReceive()
 	}
 	g.writeRecord()
-	g.arm()
+	g.arm(d)
 	return g, nil
 }
 
 func (g *GSI) allocate(k *call) error {
-	d := g.d
-	for _, x := range []umrMemory{{&g.ring, gsiRing}, {&g.cq, prm.CQE64Size << logGSICQ}, {&g.record, prm.PageSize}, {&g.buffers, gsiBuffers}} {
-		var err error
-		if *x.at, err = d.mem.Alloc(x.n, prm.PageSize); err != nil {
-			return err
-		}
-	}
-	var e [prm.CQE64Size]byte
-	e[prm.CQE64Size-1] = prm.CQEOpOwnInit
-	d.mem.Fill(g.cq, prm.CQE64Size<<logGSICQ, e[:])
-	d.mem.Fill(g.record, prm.PageSize, make([]byte, prm.DBRecSize))
-	var err error
-	g.lkey, err = k.makeLocalKey()
-	return err
-}
-
-func (g *GSI) makeCQ(k *call) error {
-	const pages = prm.CQE64Size << logGSICQ / prm.PageSize
-	in, out := prm.NewIn(prm.OpCreateCQ, 8*pages), prm.NewOut(prm.OpCreateCQ, 0)
-	m := prm.CreateCQIn(in)
-	c := m.CQC()
-	c.SetLogCQSize(logGSICQ)
-	c.SetUARPage(k.d.uar)
-	c.SetEQN(uint32(k.d.eqs[1].eqn))
-	c.SetDBRAddr(uint64(g.record) + gsiCQRecord)
-	fillContiguous(m.PAS(), g.cq, pages)
-	if err := k.exec(in, out); err != nil {
-		return err
-	}
-	g.cqn = prm.CreateCQOut(out).CQN()
-	return nil
+	return g.driverQueue.allocate(k, append(g.memory(gsiRing), driverMemory{&g.buffers, gsiBuffers}))
 }
 
 func (g *GSI) makeQP(k *call) error {
-	const pages = gsiRing / prm.PageSize
-	in, out := prm.NewIn(prm.OpCreateQP, 8*pages), prm.NewOut(prm.OpCreateQP, 0)
-	m := prm.CreateQPIn(in)
-	c := m.QPC()
-	c.SetST(prm.STQP1)
-	c.SetPMState(prm.PMStateMigrated)
-	c.SetPD(k.d.pdn)
-	c.SetLogRQSize(logGSIRecvs)
-	c.SetLogRQStride(0)
-	c.SetLogSQSize(logGSISends + 1) // of two basic blocks each
-	c.SetUARPage(k.d.uar)
-	c.SetCQNSnd(g.cqn)
-	c.SetCQNRcv(g.cqn)
-	c.SetUserIndex(noUIDX)
-	c.SetDBRAddr(uint64(g.record))
-	fillContiguous(m.PAS(), g.ring, pages)
-	if err := k.exec(in, out); err != nil {
-		return err
-	}
-	g.qpn = prm.CreateQPOut(out).QPN()
-	return nil
+	return g.driverQueue.makeQP(k, prm.STQP1, gsiRing, func(c prm.QPC) {
+		c.SetPD(k.d.pdn)
+		c.SetLogRQSize(logGSIRecvs)
+		c.SetLogRQStride(0)
+		c.SetLogSQSize(logGSISends + 1) // of two basic blocks each
+	})
 }
 
-// start is ib_mad_port_start.
-func (g *GSI) start(k *call) error {
-	for _, op := range []prm.Opcode{prm.OpRst2InitQP, prm.OpInit2RTRQP, prm.OpRTR2RTSQP} {
-		in := prm.NewIn(op, 0)
-		m := prm.ModifyQPIn(in)
-		m.SetQPN(g.qpn)
-		c := m.QPC()
-		c.SetST(prm.STQP1)
-		c.SetPMState(prm.PMStateMigrated)
-		c.SetPD(k.d.pdn)
-		c.SetCQNSnd(g.cqn)
-		c.SetCQNRcv(g.cqn)
-		c.SetQKey(gsiQKey)
-		c.SetMTU(uint32(verbs.MTU4096))
-		c.SetLogMsgMax(12)
-		c.PrimaryPath().SetVHCAPortNum(1)
-		if err := k.exec(in, prm.NewOut(op, 0)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func (g *GSI) start(k *call) error { return g.driverQueue.start(k, prm.STQP1, gsiQKey) }
 
 // postReceive makes the next receive; the record comes later.
 func (g *GSI) postReceive() {
@@ -292,21 +219,20 @@ func (t *gsiTarget) event(e prm.EQE) bool {
 		return false
 	}
 	d := g.d
-	var b [prm.CQE64Size]byte
 	for !d.removed {
-		d.mem.Read(g.cq+mem.PA(g.ci&(1<<logGSICQ-1))*prm.CQE64Size, b[:])
-		c := prm.CQE64(b[:])
-		if !c.Ready(g.ci, 1<<logGSICQ) {
+		c, ok := g.next(d)
+		if !ok {
 			break
 		}
-		g.ci++
 		g.completed(c)
 	}
 	for len(g.pending) > 0 && g.out < 1<<logGSISends {
 		g.post(&g.pending[0])
 		g.pending = g.pending[1:]
 	}
-	g.arm()
+	if !d.removed {
+		g.arm(d)
+	}
 	return true
 }
 
@@ -337,21 +263,4 @@ func (g *GSI) completed(c prm.CQE64) {
 		m.GRH = g.buf[:gsiGRH]
 	}
 	g.receive(&m)
-}
-
-// arm asks for an event of the next completion.
-func (g *GSI) arm() {
-	d := g.d
-	if d.removed {
-		return
-	}
-	word := prm.MakeArmWord(g.arms, false, g.ci)
-	g.arms++
-	var rec [prm.DBRecSize]byte
-	prm.CQDBRec(rec[:]).SetCI(g.ci)
-	prm.CQDBRec(rec[:]).SetArm(word)
-	d.mem.Write(g.record+gsiCQRecord, rec[:])
-	var db [prm.CQArmDoorbellSize]byte
-	prm.CQArmDoorbell(db[:]).Set(word, g.cqn)
-	d.link.PostNow(uint64(d.uar)*prm.UARPageSize+prm.UARCQArm, db[:])
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/mem"
-	"github.com/rdmasim/rdmasim/verbs"
 )
 
 // umrQueue is the driver's queue for work requests that change memory keys, with a CQ of its own
@@ -19,16 +18,11 @@ import (
 // that has ended, a program outside the simulation) does not. What the completion of a revocation will say is
 // read off the key.
 type umrQueue struct {
-	cqn, qpn uint32
-	lkey     uint32 // all memory
-	sq, cq   mem.PA // rings
-	record   mem.PA // doorbell records, of the QP and of the CQ
-	list     mem.PA // translations, for which there is room
-	room     uint64
+	driverQueue
+	list mem.PA // translations, for which there is room
+	room uint64
 
 	pi      uint16 // basic blocks posted
-	ci      uint32
-	arms    uint32
 	posted  uint64 // requests
 	done    uint64
 	waiting []umrWaiter
@@ -46,7 +40,7 @@ const (
 	umrBlocks    = 3
 	logUMRBlocks = 9
 	logUMRCQ     = 8
-	umrCQRecord  = prm.DBRecSize // offset of the CQ's record
+	umrRing      = prm.WQEBBSize << logUMRBlocks
 )
 
 // umrs is the queue, which the first call makes.
@@ -55,7 +49,7 @@ func (k *call) umrs() (*umrQueue, error) {
 	if d.umr != nil {
 		return d.umr, nil
 	}
-	u := new(umrQueue)
+	u := &umrQueue{driverQueue: driverQueue{logCQ: logUMRCQ}}
 	for _, step := range []func(*call) error{u.allocate, u.makeKey, u.makeCQ, u.makeQP, u.start} {
 		if err := step(k); err != nil {
 			u.discard(k)
@@ -80,132 +74,26 @@ func (u *umrQueue) discard(k *call) {
 			k.mustDestroy(in)
 		}
 	}
-	for _, x := range u.memory() {
+	for _, x := range u.memory(umrRing) {
 		if *x.at != 0 {
 			k.d.mem.Free(*x.at, x.n)
 		}
 	}
 }
 
-// memory is where the rings and the records lie.
-func (u *umrQueue) memory() []umrMemory {
-	return []umrMemory{{&u.sq, prm.WQEBBSize << logUMRBlocks}, {&u.cq, prm.CQE64Size << logUMRCQ}, {&u.record, prm.PageSize}}
-}
-
-type umrMemory struct {
-	at *mem.PA
-	n  uint64
-}
-
-// allocate takes memory for the rings and the records.
-func (u *umrQueue) allocate(k *call) error {
-	for _, x := range u.memory() {
-		var err error
-		if *x.at, err = k.d.mem.Alloc(x.n, prm.PageSize); err != nil {
-			return err
-		}
-	}
-	var e [prm.CQE64Size]byte
-	e[prm.CQE64Size-1] = prm.CQEOpOwnInit
-	k.d.mem.Fill(u.cq, prm.CQE64Size<<logUMRCQ, e[:])
-	k.d.mem.Fill(u.record, prm.PageSize, make([]byte, prm.DBRecSize))
-	return nil
-}
-
-// makeKey makes the queue's key.
-func (u *umrQueue) makeKey(k *call) (err error) {
-	u.lkey, err = k.makeLocalKey()
-	return err
-}
-
-// makeLocalKey makes a local key of the driver's PD, for all memory (ib_alloc_pd).
-func (k *call) makeLocalKey() (uint32, error) {
-	d := k.d
-	in, out := prm.NewIn(prm.OpCreateMKey, 0), prm.NewOut(prm.OpCreateMKey, 0)
-	d.mkeys++
-	c := prm.CreateMKeyIn(in).MKC()
-	c.SetAccessMode(prm.MKeyModePA)
-	c.SetLength64(true)
-	c.SetLR(true)
-	c.SetLW(true)
-	c.SetPD(d.pdn)
-	c.SetQPN(prm.MKeyQPNAny)
-	c.SetMKey70(uint32(d.mkeys))
-	if err := k.exec(in, out); err != nil {
-		return 0, err
-	}
-	return prm.MKeyOf(prm.CreateMKeyOut(out).MKeyIndex(), uint32(d.mkeys)), nil
-}
-
-func (u *umrQueue) makeCQ(k *call) error {
-	const pages = prm.CQE64Size << logUMRCQ / prm.PageSize
-	in, out := prm.NewIn(prm.OpCreateCQ, 8*pages), prm.NewOut(prm.OpCreateCQ, 0)
-	m := prm.CreateCQIn(in)
-	c := m.CQC()
-	c.SetLogCQSize(logUMRCQ)
-	c.SetUARPage(k.d.uar)
-	c.SetEQN(uint32(k.d.eqs[1].eqn))
-	c.SetDBRAddr(uint64(u.record) + umrCQRecord)
-	fillContiguous(m.PAS(), u.cq, pages)
-	if err := k.exec(in, out); err != nil {
-		return err
-	}
-	u.cqn = prm.CreateCQOut(out).CQN()
-	return nil
-}
+func (u *umrQueue) allocate(k *call) error { return u.driverQueue.allocate(k, u.memory(umrRing)) }
 
 func (u *umrQueue) makeQP(k *call) error {
-	const pages = prm.WQEBBSize << logUMRBlocks / prm.PageSize
-	in, out := prm.NewIn(prm.OpCreateQP, 8*pages), prm.NewOut(prm.OpCreateQP, 0)
-	m := prm.CreateQPIn(in)
-	c := m.QPC()
-	c.SetST(prm.STRegUMR)
-	c.SetPMState(prm.PMStateMigrated)
-	c.SetRQType(prm.RQTypeNone)
-	c.SetLatencySensitive(true)
-	c.SetFRE(true)
-	c.SetRLKY(true)
-	c.SetLogSQSize(logUMRBlocks)
-	c.SetUARPage(k.d.uar)
-	c.SetCQNSnd(u.cqn)
-	c.SetCQNRcv(u.cqn)
-	c.SetUserIndex(noUIDX)
-	c.SetDBRAddr(uint64(u.record))
-	fillContiguous(m.PAS(), u.sq, pages)
-	if err := k.exec(in, out); err != nil {
-		return err
-	}
-	u.qpn = prm.CreateQPOut(out).QPN()
-	return nil
+	return u.driverQueue.makeQP(k, prm.STRegUMR, umrRing, func(c prm.QPC) {
+		c.SetRQType(prm.RQTypeNone)
+		c.SetLatencySensitive(true)
+		c.SetFRE(true)
+		c.SetRLKY(true)
+		c.SetLogSQSize(logUMRBlocks)
+	})
 }
 
-func fillContiguous(l prm.PAS, pa mem.PA, pages int) {
-	for i := range pages {
-		l.Set(i, uint64(pa)+uint64(i)*prm.PageSize)
-	}
-}
-
-// start is mlx5r_umr_qp_rst2rts.
-func (u *umrQueue) start(k *call) error {
-	for _, op := range []prm.Opcode{prm.OpRst2InitQP, prm.OpInit2RTRQP, prm.OpRTR2RTSQP} {
-		in := prm.NewIn(op, 0)
-		m := prm.ModifyQPIn(in)
-		m.SetQPN(u.qpn)
-		c := m.QPC()
-		c.SetST(prm.STRegUMR)
-		c.SetPMState(prm.PMStateMigrated)
-		c.SetPD(k.d.pdn)
-		c.SetCQNSnd(u.cqn)
-		c.SetCQNRcv(u.cqn)
-		c.SetMTU(uint32(verbs.MTU4096))
-		c.SetLogMsgMax(12)
-		c.PrimaryPath().SetVHCAPortNum(1)
-		if err := k.exec(in, prm.NewOut(op, 0)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func (u *umrQueue) start(k *call) error { return u.driverQueue.start(k, prm.STRegUMR, 0) }
 
 // umrRequest is a UMR to be posted.
 type umrRequest struct {
@@ -256,7 +144,7 @@ func (k *call) post(r *umrRequest) error {
 	blocks := (n + prm.WQEBBSize - 1) / prm.WQEBBSize
 	for i := range blocks {
 		at := (int(u.pi) + i) & (1<<logUMRBlocks - 1) * prm.WQEBBSize
-		d.mem.Write(u.sq+mem.PA(at), b[i*prm.WQEBBSize:(i+1)*prm.WQEBBSize])
+		d.mem.Write(u.ring+mem.PA(at), b[i*prm.WQEBBSize:(i+1)*prm.WQEBBSize])
 	}
 	u.pi += uint16(blocks)
 	u.writeRecord(d)
@@ -355,31 +243,15 @@ func (t *umrTarget) event(e prm.EQE) bool {
 		return false
 	}
 	u, done := d.umr, d.umr.done
-	var b [prm.CQE64Size]byte
 	for {
-		d.mem.Read(u.cq+mem.PA(u.ci&(1<<logUMRCQ-1))*prm.CQE64Size, b[:])
-		if !prm.CQE64(b[:]).Ready(u.ci, 1<<logUMRCQ) {
+		if _, ok := u.next(d); !ok {
 			break
 		}
-		u.ci++
 		done = min(done+1, u.posted)
 	}
 	u.finish(d, done)
 	u.arm(d)
 	return true
-}
-
-// arm asks for an event of the next completion.
-func (u *umrQueue) arm(d *Device) {
-	word := prm.MakeArmWord(u.arms, false, u.ci)
-	u.arms++
-	var rec [prm.DBRecSize]byte
-	prm.CQDBRec(rec[:]).SetCI(u.ci)
-	prm.CQDBRec(rec[:]).SetArm(word)
-	d.mem.Write(u.record+umrCQRecord, rec[:])
-	var db [prm.CQArmDoorbellSize]byte
-	prm.CQArmDoorbell(db[:]).Set(word, u.cqn)
-	d.link.PostNow(uint64(d.uar)*prm.UARPageSize+prm.UARCQArm, db[:])
 }
 
 // umrFailed says whether the device has refused to make a key free and the driver's, and if so takes the

@@ -102,13 +102,6 @@ type berth struct {
 	next uint32 // that is free
 }
 
-// measures are what a frame of some length takes of a line, and counts.
-type measures struct {
-	n           int
-	bits, line  sim.Time // from its first to its last bit; how long it keeps the line
-	bytes, wire uint64   // with the FCS; with all that it takes on the line
-}
-
 func newPort(e *sim.Engine, name string, p *Params, c *Cable) *Port {
 	port := &Port{e: e, name: name, p: p, cable: c}
 	port.arrived = port.onArrival()
@@ -197,69 +190,6 @@ func (p *Port) emit(f *roce.Frame, start sim.Time, m *measures, bad bool) {
 		return
 	}
 	p.inspect(f, start, bits, bad)
-}
-
-// measure is what a frame of n bytes takes. Streams have few lengths, so the last one is kept.
-func (p *Port) measure(n int) *measures {
-	if n != p.last.n {
-		p.measureAnew(n)
-	}
-	return &p.last
-}
-
-//go:noinline
-func (p *Port) measureAnew(n int) {
-	whole := max(n, p.p.MinFrame) + p.p.FCS
-	body := p.p.Preamble + whole
-	p.last = measures{n, p.p.bytesTime(body), p.p.bytesTime(body + p.p.Gap), uint64(whole), uint64(body + p.p.Gap)}
-}
-
-// sent counts a frame of the given measures.
-func (c *Counters) sent(m *measures) {
-	c.TxPackets++
-	c.TxBytes += m.bytes
-	c.TxWireBytes += m.wire
-}
-
-// countTx counts a frame that is sent.
-func (p *Port) countTx(f *roce.Frame, m *measures) {
-	p.C.sent(m)
-	if p.maybeToGroup(f) {
-		p.countGroup(f, &p.C.TxMulticast, &p.C.TxBroadcast)
-	}
-}
-
-// countRx counts a frame that has come.
-func (p *Port) countRx(f *roce.Frame) {
-	p.C.RxPackets++
-	p.C.RxBytes += uint64(max(len(f.B), p.p.MinFrame) + p.p.FCS)
-	if p.maybeToGroup(f) {
-		p.countGroup(f, &p.C.RxMulticast, &p.C.RxBroadcast)
-	}
-}
-
-// maybeToGroup says whether a frame need be looked at closer to know where it goes: those
-// that go to one address need not.
-func (p *Port) maybeToGroup(f *roce.Frame) bool {
-	if p.lanes != nil {
-		return roce.IsMulticastLID(roce.LRH(f.B).DLID())
-	}
-	return len(f.B) >= roce.EthernetSize && roce.Ethernet(f.B).ToGroup()
-}
-
-// countGroup counts a frame that goes to a group, if it does.
-//
-//go:noinline
-func (p *Port) countGroup(f *roce.Frame, multicast, broadcast *uint64) {
-	if p.lanes != nil {
-		*multicast++
-		return
-	}
-	if dst := roce.Ethernet(f.B).Dst(); dst.IsBroadcast() {
-		*broadcast++
-	} else if dst.IsGroup() {
-		*multicast++
-	}
 }
 
 // Loopback hands a frame back to the port's own receiver after the given time,
@@ -415,80 +345,5 @@ func (p *Port) take(f *roce.Frame, vl uint8) {
 	p.peer.lanes.refund(vl, n, at)
 }
 
-// Cable joins two ports.
-type Cable struct {
-	p     Params
-	ends  [2]*Port
-	up    bool
-	epoch uint32 // counts the times that the link went down
-}
-
-// NewCable makes a cable that is up. The names are those of its ports. Params must
-// pass Check.
-func NewCable(e *sim.Engine, p Params, a, b string) *Cable {
-	if p.InfiniBand {
-		return newIBCable(e, p, a, b)
-	}
-	if err := p.Check(); err != nil {
-		panic(err.Error())
-	}
-	c := &Cable{p: p, up: true}
-	c.ends[0], c.ends[1] = newPort(e, a, &c.p, c), newPort(e, b, &c.p, c)
-	c.ends[0].peer, c.ends[1].peer = c.ends[1], c.ends[0]
-	return c
-}
-
-func newIBCable(e *sim.Engine, p Params, a, b string) *Cable {
-	if err := p.IB.Check(); err != nil {
-		panic(err.Error())
-	}
-	c := &Cable{p: p.IB.framing(p.Propagation), up: true}
-	c.ends[0], c.ends[1] = newPort(e, a, &c.p, c), newPort(e, b, &c.p, c)
-	for i, q := range c.ends {
-		q.peer = c.ends[1-i]
-		q.lanes = newLanes(q, &p.IB)
-	}
-	return c
-}
-
 // InfiniBand says whether the port is of an InfiniBand link.
 func (p *Port) InfiniBand() bool { return p.lanes != nil }
-
-// End is port 0 or 1 of the cable.
-func (c *Cable) End(i int) *Port { return c.ends[i] }
-
-// Up says whether the link is up.
-func (c *Cable) Up() bool { return c.up }
-
-// SetLink pulls the cable or puts it back. What is on the way is lost; receivers
-// that are LinkWatchers are notified of a change.
-func (c *Cable) SetLink(up bool) {
-	if up == c.up {
-		return
-	}
-	if !up {
-		for _, p := range c.ends {
-			p.unplan()
-		}
-		c.epoch++
-	}
-	c.up = up
-	for _, p := range c.ends {
-		if !up {
-			p.C.LinkDownEvents++
-			p.free = min(p.free, p.e.Now())
-			if p.lanes != nil {
-				p.lanes.reset()
-			}
-		}
-		if w, ok := p.rx.(LinkWatcher); ok {
-			w.LinkChanged(up)
-		}
-	}
-	for _, p := range c.ends {
-		if p.sm != nil {
-			p.sm.linkChanged()
-			return
-		}
-	}
-}

@@ -10,35 +10,47 @@ import (
 	"github.com/rdmasim/rdmasim/uapi"
 )
 
-// handler carries out a method.
-type handler func(f *File, c Caller, k *uapi.Call) error
+// handler carries out a method, or a command of INVOKE_WRITE; w is nil for a method.
+type handler func(f *File, c Caller, k *uapi.Call, w *uapi.Write) error
 
-// commandHandler carries out a command of INVOKE_WRITE.
-type commandHandler func(f *File, c Caller, k *uapi.Call, w *uapi.Write) error
-
-// plain, request and both adapt functions that need only a part of the arguments.
-func plain(do func(*File, *uapi.Call) error) handler {
-	return func(f *File, _ Caller, k *uapi.Call) error { return do(f, k) }
+// entry is a method or a command.
+type entry struct {
+	do    handler
+	owned bool // it takes memory of the caller
+	makes bool // it makes an object
 }
 
-func request(do func(*File, *uapi.Write) error) commandHandler {
+// calling, plain, request, writing and both adapt functions that need only a part of the arguments.
+func calling(do func(*File, Caller, *uapi.Call) error) handler {
+	return func(f *File, c Caller, k *uapi.Call, _ *uapi.Write) error { return do(f, c, k) }
+}
+
+func plain(do func(*File, *uapi.Call) error) handler {
+	return func(f *File, _ Caller, k *uapi.Call, _ *uapi.Write) error { return do(f, k) }
+}
+
+func request(do func(*File, *uapi.Write) error) handler {
 	return func(f *File, _ Caller, _ *uapi.Call, w *uapi.Write) error { return do(f, w) }
 }
 
-func both(do func(*File, *uapi.Call, *uapi.Write) error) commandHandler {
+func writing(do func(*File, Caller, *uapi.Write) error) handler {
+	return func(f *File, c Caller, _ *uapi.Call, w *uapi.Write) error { return do(f, c, w) }
+}
+
+func both(do func(*File, *uapi.Call, *uapi.Write) error) handler {
 	return func(f *File, _ Caller, k *uapi.Call, w *uapi.Write) error { return do(f, k, w) }
 }
 
 // destroyer is the destroy method of an object that has no answer.
 func destroyer(id uint16, do func(*kernel.Ucontext, kernel.Caller, kernel.Handle) error) handler {
-	return func(f *File, _ Caller, k *uapi.Call) error {
+	return func(f *File, _ Caller, k *uapi.Call, _ *uapi.Write) error {
 		h, _ := k.Handle(id)
 		return do(f.u, noCaller, kernelHandle(h))
 	}
 }
 
 // commandDestroyer is destroyer by a command.
-func commandDestroyer(do func(*kernel.Ucontext, kernel.Caller, kernel.Handle) error) commandHandler {
+func commandDestroyer(do func(*kernel.Ucontext, kernel.Caller, kernel.Handle) error) handler {
 	return func(f *File, _ Caller, _ *uapi.Call, w *uapi.Write) error {
 		h, err := w.Handle()
 		if err != nil {
@@ -48,8 +60,71 @@ func commandDestroyer(do func(*kernel.Ucontext, kernel.Caller, kernel.Handle) er
 	}
 }
 
-// method carries a call out. All methods but two need a context
-// (ib_uverbs_get_ucontext).
+// methods are those that need a context (ib_uverbs_get_ucontext): all but two.
+var methods = map[[2]uint16]entry{
+	{uapi.ObjectDevice, uapi.DeviceQueryPort}:     {do: plain((*File).queryPort)},
+	{uapi.ObjectDevice, uapi.DeviceQueryGIDTable}: {do: plain((*File).queryGIDTable)},
+	{uapi.ObjectDevice, uapi.DeviceQueryGIDEntry}: {do: plain((*File).queryGIDEntry)},
+	{uapi.ObjectDevice, uapi.DeviceQueryContext}:  {do: plain((*File).queryContext)},
+	{uapi.ObjectPD, uapi.PDQuery}:                 {do: plain((*File).queryPD)},
+	{uapi.ObjectMR, uapi.MRQuery}:                 {do: plain((*File).queryMR)},
+	{uapi.ObjectPD, uapi.PDDestroy}:               {do: destroyer(uapi.PDDestroyHandle, (*kernel.Ucontext).DeallocPD)},
+	{uapi.ObjectMR, uapi.MRDestroy}:               {do: destroyer(uapi.MRDestroyHandle, (*kernel.Ucontext).DeregMR)},
+	{uapi.ObjectMR, uapi.MRAdvise}:                {do: plain((*File).adviseMR)},
+	{uapi.ObjectMR, uapi.DMMRReg}:                 {do: plain((*File).regDM), makes: true},
+	{uapi.ObjectMR, uapi.MRRegDmabuf}:             {do: calling((*File).regDmabuf), makes: true},
+	{uapi.ObjectDM, uapi.DMAlloc}:                 {do: plain((*File).allocDM), makes: true},
+	{uapi.ObjectDM, uapi.DMFree}:                  {do: plain((*File).freeDM)},
+	{uapi.ObjectMW, uapi.MWDestroy}:               {do: destroyer(uapi.MWDestroyHandle, (*kernel.Ucontext).DeallocMW)},
+	{uapi.ObjectAH, uapi.AHDestroy}:               {do: destroyer(uapi.AHDestroyHandle, (*kernel.Ucontext).DestroyAH)},
+	{uapi.ObjectCQ, uapi.CQCreate}:                {do: calling((*File).createCQ), owned: true, makes: true},
+	{uapi.ObjectCQ, uapi.CQDestroy}:               {do: plain((*File).destroyCQ)},
+	{uapi.ObjectQP, uapi.QPCreate}:                {do: calling((*File).createQP), owned: true, makes: true},
+	{uapi.ObjectQP, uapi.QPDestroy}:               {do: plain((*File).destroyQP)},
+	{uapi.ObjectSRQ, uapi.SRQCreate}:              {do: calling((*File).createSRQ), owned: true, makes: true},
+	{uapi.ObjectSRQ, uapi.SRQDestroy}:             {do: plain((*File).destroySRQ)},
+	{uapi.ObjectXRCD, uapi.XRCDDestroy}:           {do: plain((*File).destroyXRCD)},
+	{uapi.ObjectAsyncEvent, uapi.AsyncEventAlloc}: {do: calling((*File).allocAsync), makes: true},
+	{uapi.ObjectDEVX, uapi.DEVXOther}:             {do: plain((*File).devxOther)},
+	{uapi.ObjectDEVXObj, uapi.DEVXObjCreate}:      {do: plain((*File).createDevxObject), owned: true, makes: true},
+	{uapi.ObjectDEVXObj, uapi.DEVXObjDestroy}:     {do: destroyer(uapi.DEVXObjDestroyHandle, (*kernel.Ucontext).DestroyMKeyObject)},
+	{uapi.ObjectUAR, uapi.UARAlloc}:               {do: plain((*File).allocUAR), makes: true},
+	{uapi.ObjectUAR, uapi.UARDestroy}:             {do: plain((*File).destroyUAR)},
+}
+
+// commands are those of INVOKE_WRITE.
+var commands = map[uint32]entry{
+	uapi.CmdQueryDevice:                    {do: request((*File).queryDevice)},
+	uapi.CmdQueryDevice | uapi.CmdExtended: {do: both((*File).queryDeviceEx)},
+	uapi.CmdQueryPort:                      {do: request((*File).queryPortOld)},
+	uapi.CmdAllocPD:                        {do: both((*File).allocPD), makes: true},
+	uapi.CmdDeallocPD:                      {do: commandDestroyer((*kernel.Ucontext).DeallocPD)},
+	uapi.CmdRegMR:                          {do: request((*File).regMR), owned: true, makes: true},
+	uapi.CmdReregMR:                        {do: request((*File).reregMR), owned: true},
+	uapi.CmdDeregMR:                        {do: commandDestroyer((*kernel.Ucontext).DeregMR)},
+	uapi.CmdAllocMW:                        {do: both((*File).allocMW), makes: true},
+	uapi.CmdDeallocMW:                      {do: commandDestroyer((*kernel.Ucontext).DeallocMW)},
+	uapi.CmdCreateAH:                       {do: both((*File).createAH), makes: true},
+	uapi.CmdDestroyAH:                      {do: commandDestroyer((*kernel.Ucontext).DestroyAH)},
+	uapi.CmdCreateCompChannel:              {do: writing((*File).createChannel), makes: true},
+	uapi.CmdResizeCQ:                       {do: both((*File).resizeCQ), owned: true},
+	uapi.CmdModifyCQ | uapi.CmdExtended:    {do: request((*File).modifyCQ)},
+	uapi.CmdQueryQP:                        {do: request((*File).queryQP)},
+	uapi.CmdModifyQP:                       {do: request((*File).modifyQP)},
+	uapi.CmdModifyQP | uapi.CmdExtended:    {do: request((*File).modifyQP)},
+	uapi.CmdAttachMcast:                    {do: request((*File).attachMcast)},
+	uapi.CmdDetachMcast:                    {do: request((*File).detachMcast)},
+	uapi.CmdCreateSRQ:                      {do: both((*File).createSRQOld), owned: true, makes: true},
+	uapi.CmdModifySRQ:                      {do: request((*File).modifySRQ)},
+	uapi.CmdQuerySRQ:                       {do: request((*File).querySRQ)},
+	uapi.CmdDestroySRQ:                     {do: request((*File).destroySRQOld)},
+	uapi.CmdOpenXRCD:                       {do: writing((*File).openXRCD), makes: true},
+	uapi.CmdCloseXRCD:                      {do: request((*File).closeXRCD)},
+	uapi.CmdCreateXSRQ:                     {do: both((*File).createXSRQ), owned: true, makes: true},
+	uapi.CmdOpenQP:                         {do: request((*File).openQP), makes: true},
+}
+
+// method carries a call out.
 func (f *File) method(c Caller, k *uapi.Call) error {
 	key := [2]uint16{k.Method.Object, k.Method.ID}
 	switch key {
@@ -60,175 +135,28 @@ func (f *File) method(c Caller, k *uapi.Call) error {
 		if err != nil {
 			return err
 		}
-		return f.write(c, k, w)
+		return f.carryOut(w.Name, commands[w.Cmd], syscall.EOPNOTSUPP, c, k, w)
 	}
-	if err := f.needContext(k.Method.Name); err != nil {
+	return f.carryOut(k.Method.Name, methods[key], syscall.EPROTONOSUPPORT, c, k, nil)
+}
+
+// carryOut carries out a method or a command. Without a handler it fails with unknown.
+func (f *File) carryOut(name string, e entry, unknown syscall.Errno, c Caller, k *uapi.Call, w *uapi.Write) error {
+	err := f.needContext(name)
+	if err != nil {
 		return err
 	}
-	var do handler
-	owned, makes := false, false
-	switch key {
-	case [2]uint16{uapi.ObjectDevice, uapi.DeviceQueryPort}:
-		do = plain((*File).queryPort)
-	case [2]uint16{uapi.ObjectDevice, uapi.DeviceQueryGIDTable}:
-		do = plain((*File).queryGIDTable)
-	case [2]uint16{uapi.ObjectDevice, uapi.DeviceQueryGIDEntry}:
-		do = plain((*File).queryGIDEntry)
-	case [2]uint16{uapi.ObjectDevice, uapi.DeviceQueryContext}:
-		do = plain((*File).queryContext)
-	case [2]uint16{uapi.ObjectPD, uapi.PDQuery}:
-		do = plain((*File).queryPD)
-	case [2]uint16{uapi.ObjectMR, uapi.MRQuery}:
-		do = plain((*File).queryMR)
-	case [2]uint16{uapi.ObjectPD, uapi.PDDestroy}:
-		do = destroyer(uapi.PDDestroyHandle, (*kernel.Ucontext).DeallocPD)
-	case [2]uint16{uapi.ObjectMR, uapi.MRDestroy}:
-		do = destroyer(uapi.MRDestroyHandle, (*kernel.Ucontext).DeregMR)
-	case [2]uint16{uapi.ObjectMR, uapi.MRAdvise}:
-		do = plain((*File).adviseMR)
-	case [2]uint16{uapi.ObjectMR, uapi.DMMRReg}:
-		do, makes = plain((*File).regDM), true
-	case [2]uint16{uapi.ObjectMR, uapi.MRRegDmabuf}:
-		do, makes = (*File).regDmabuf, true
-	case [2]uint16{uapi.ObjectDM, uapi.DMAlloc}:
-		do, makes = plain((*File).allocDM), true
-	case [2]uint16{uapi.ObjectDM, uapi.DMFree}:
-		do = plain((*File).freeDM)
-	case [2]uint16{uapi.ObjectMW, uapi.MWDestroy}:
-		do = destroyer(uapi.MWDestroyHandle, (*kernel.Ucontext).DeallocMW)
-	case [2]uint16{uapi.ObjectAH, uapi.AHDestroy}:
-		do = destroyer(uapi.AHDestroyHandle, (*kernel.Ucontext).DestroyAH)
-	case [2]uint16{uapi.ObjectCQ, uapi.CQCreate}:
-		do, owned, makes = (*File).createCQ, true, true
-	case [2]uint16{uapi.ObjectCQ, uapi.CQDestroy}:
-		do = plain((*File).destroyCQ)
-	case [2]uint16{uapi.ObjectQP, uapi.QPCreate}:
-		do, owned, makes = (*File).createQP, true, true
-	case [2]uint16{uapi.ObjectQP, uapi.QPDestroy}:
-		do = plain((*File).destroyQP)
-	case [2]uint16{uapi.ObjectSRQ, uapi.SRQCreate}:
-		do, owned, makes = (*File).createSRQ, true, true
-	case [2]uint16{uapi.ObjectSRQ, uapi.SRQDestroy}:
-		do = plain((*File).destroySRQ)
-	case [2]uint16{uapi.ObjectXRCD, uapi.XRCDDestroy}:
-		do = plain((*File).destroyXRCD)
-	case [2]uint16{uapi.ObjectAsyncEvent, uapi.AsyncEventAlloc}:
-		do, makes = (*File).allocAsync, true
-	case [2]uint16{uapi.ObjectDEVX, uapi.DEVXOther}:
-		do = plain((*File).devxOther)
-	case [2]uint16{uapi.ObjectDEVXObj, uapi.DEVXObjCreate}:
-		do, owned, makes = plain((*File).createDevxObject), true, true
-	case [2]uint16{uapi.ObjectDEVXObj, uapi.DEVXObjDestroy}:
-		do = destroyer(uapi.DEVXObjDestroyHandle, (*kernel.Ucontext).DestroyMKeyObject)
-	case [2]uint16{uapi.ObjectUAR, uapi.UARAlloc}:
-		do, makes = plain((*File).allocUAR), true
-	case [2]uint16{uapi.ObjectUAR, uapi.UARDestroy}:
-		do = plain((*File).destroyUAR)
-	default:
-		return fmt.Errorf("%s: %w", k.Method.Name, syscall.EPROTONOSUPPORT)
+	switch {
+	case e.do == nil:
+		err = unknown
+	case e.owned:
+		err = f.checkOpener(c)
 	}
-	if owned {
-		if err := f.checkOpener(c); err != nil {
-			return fmt.Errorf("%s: %w", k.Method.Name, err)
-		}
+	if err == nil && e.makes {
+		err = f.room()
 	}
-	if makes {
-		if err := f.room(); err != nil {
-			return fmt.Errorf("%s: %w", k.Method.Name, err)
-		}
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
 	}
-	return do(f, c, k)
-}
-
-// write carries out a command of INVOKE_WRITE.
-func (f *File) write(c Caller, k *uapi.Call, w *uapi.Write) error {
-	if err := f.needContext(w.Name); err != nil {
-		return err
-	}
-	do, owned := command(w.Cmd)
-	if do == nil {
-		return fmt.Errorf("%s: %w", w.Name, syscall.EOPNOTSUPP)
-	}
-	if owned {
-		if err := f.checkOpener(c); err != nil {
-			return fmt.Errorf("%s: %w", w.Name, err)
-		}
-	}
-	if makesObject(w.Cmd) {
-		if err := f.room(); err != nil {
-			return fmt.Errorf("%s: %w", w.Name, err)
-		}
-	}
-	return do(f, c, k, w)
-}
-
-// makesObject reports whether a command makes an object.
-func makesObject(cmd uint32) bool {
-	switch cmd {
-	case uapi.CmdAllocPD, uapi.CmdRegMR, uapi.CmdAllocMW, uapi.CmdCreateAH, uapi.CmdCreateCompChannel, uapi.CmdCreateSRQ,
-		uapi.CmdOpenXRCD, uapi.CmdCreateXSRQ, uapi.CmdOpenQP:
-		return true
-	}
-	return false
-}
-
-// command is the handler of a command; owned says that it takes memory of the caller.
-func command(cmd uint32) (do commandHandler, owned bool) {
-	switch cmd {
-	case uapi.CmdQueryDevice:
-		return request((*File).queryDevice), false
-	case uapi.CmdQueryDevice | uapi.CmdExtended:
-		return both((*File).queryDeviceEx), false
-	case uapi.CmdQueryPort:
-		return request((*File).queryPortOld), false
-	case uapi.CmdAllocPD:
-		return both((*File).allocPD), false
-	case uapi.CmdDeallocPD:
-		return commandDestroyer((*kernel.Ucontext).DeallocPD), false
-	case uapi.CmdRegMR:
-		return request((*File).regMR), true
-	case uapi.CmdReregMR:
-		return request((*File).reregMR), true
-	case uapi.CmdDeregMR:
-		return commandDestroyer((*kernel.Ucontext).DeregMR), false
-	case uapi.CmdAllocMW:
-		return both((*File).allocMW), false
-	case uapi.CmdDeallocMW:
-		return commandDestroyer((*kernel.Ucontext).DeallocMW), false
-	case uapi.CmdCreateAH:
-		return both((*File).createAH), false
-	case uapi.CmdDestroyAH:
-		return commandDestroyer((*kernel.Ucontext).DestroyAH), false
-	case uapi.CmdCreateCompChannel:
-		return func(f *File, c Caller, _ *uapi.Call, w *uapi.Write) error { return f.createChannel(c, w) }, false
-	case uapi.CmdResizeCQ:
-		return both((*File).resizeCQ), true
-	case uapi.CmdModifyCQ | uapi.CmdExtended:
-		return request((*File).modifyCQ), false
-	case uapi.CmdQueryQP:
-		return request((*File).queryQP), false
-	case uapi.CmdModifyQP, uapi.CmdModifyQP | uapi.CmdExtended:
-		return request((*File).modifyQP), false
-	case uapi.CmdAttachMcast:
-		return request((*File).attachMcast), false
-	case uapi.CmdDetachMcast:
-		return request((*File).detachMcast), false
-	case uapi.CmdCreateSRQ:
-		return both((*File).createSRQOld), true
-	case uapi.CmdModifySRQ:
-		return request((*File).modifySRQ), false
-	case uapi.CmdQuerySRQ:
-		return request((*File).querySRQ), false
-	case uapi.CmdDestroySRQ:
-		return request((*File).destroySRQOld), false
-	case uapi.CmdOpenXRCD:
-		return func(f *File, c Caller, _ *uapi.Call, w *uapi.Write) error { return f.openXRCD(c, w) }, false
-	case uapi.CmdCloseXRCD:
-		return request((*File).closeXRCD), false
-	case uapi.CmdCreateXSRQ:
-		return both((*File).createXSRQ), true
-	case uapi.CmdOpenQP:
-		return request((*File).openQP), false
-	}
-	return nil, false
+	return e.do(f, c, k, w)
 }

@@ -1,4 +1,4 @@
-package main
+package runs
 
 import (
 	"bufio"
@@ -15,9 +15,10 @@ import (
 	"github.com/rdmasim/rdmasim/roce/pcap"
 )
 
-// joinCaptures writes the captures of the cases into one section. Its interfaces are those of all
-// cases and named after them, because time begins again with each case.
-func joinCaptures(w io.Writer, dir string, cases []report.Case) error {
+// JoinCaptures writes the captures ID.pcapng of the cases in dir as one capture (pcapng, one section). It has the
+// interfaces of all cases, which are named after them, because time begins again with each case. A case without a
+// capture is left out; of a case that was killed the packets that are complete are taken.
+func JoinCaptures(w io.Writer, dir string, cases []report.Case) error {
 	var interfaces []pcap.Interface
 	first := map[string]int{} // interface of a case's first port
 	for _, c := range cases {
@@ -58,8 +59,8 @@ func joinCaptures(w io.Writer, dir string, cases []report.Case) error {
 	return out.Close()
 }
 
-// leftAny reports whether a case has left a file with a suffix.
-func leftAny(dir, suffix string) bool {
+// LeftAny reports whether a case has left a file in dir whose name ends in suffix.
+func LeftAny(dir, suffix string) bool {
 	names, err := filepath.Glob(filepath.Join(dir, "*"+suffix))
 	return err != nil || len(names) > 0
 }
@@ -97,10 +98,10 @@ func eachPacket(dir, id string, f func(pcap.Packet) error) (*pcap.Reader, error)
 	}
 }
 
-// joinTraces merges the timelines of the cases into one. The processes of each case are named after
-// it and have numbers of their own. An event is in memory only while it is copied: timelines of
-// the whole suite have millions.
-func joinTraces(w io.Writer, dir string, cases []report.Case) error {
+// JoinTraces writes the timelines ID.trace of the cases in dir as one (Trace Event JSON). The processes of each case
+// are named after it and have numbers of their own. An event is in memory only while it is copied: timelines of the
+// whole suite have millions.
+func JoinTraces(w io.Writer, dir string, cases []report.Case) error {
 	out := bufio.NewWriter(w)
 	_, _ = out.WriteString(`{"displayTimeUnit":"ns","traceEvents":[`) // an error stays until Flush
 	base, sep := int64(0), "\n"

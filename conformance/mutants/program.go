@@ -1,4 +1,4 @@
-package main
+package mutants
 
 import (
 	"context"
@@ -23,10 +23,10 @@ const (
 	mainPackage = module + "/cmd/conform"
 )
 
-// mutantsProgram is the program that can run mutants: this one if it was built with the tag
+// Program returns the path of the program that can run mutants: this one if it was built with the tag
 // mutants, $CONFORM_MUTANTS, conform-mutants beside this one or in PATH. When there is
 // none and the sources are at hand, it is built.
-func mutantsProgram(ctx context.Context, stderr io.Writer) (string, error) {
+func Program(ctx context.Context, stderr io.Writer) (string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return "", err
@@ -36,7 +36,7 @@ func mutantsProgram(ctx context.Context, stderr io.Writer) (string, error) {
 	}
 	if path := os.Getenv("CONFORM_MUTANTS"); path != "" {
 		if _, err := exec.LookPath(path); err != nil {
-			return "", usagef("$CONFORM_MUTANTS: %v", err)
+			return "", fmt.Errorf("$CONFORM_MUTANTS: %v", err)
 		}
 		return path, nil
 	}
@@ -53,7 +53,7 @@ func mutantsProgram(ctx context.Context, stderr io.Writer) (string, error) {
 func buildMutants(ctx context.Context, stderr io.Writer) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "list", "-m").Output()
 	if err != nil || strings.TrimSpace(string(out)) != module {
-		return "", usagef("%s", mutantsHint)
+		return "", fmt.Errorf("%s", mutantsHint)
 	}
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -61,14 +61,14 @@ func buildMutants(ctx context.Context, stderr io.Writer) (string, error) {
 	}
 	dir = filepath.Join(dir, "rdmasim")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", usagef("%w\n%s", err, mutantsHint)
+		return "", fmt.Errorf("%w\n%s", err, mutantsHint)
 	}
 	program := filepath.Join(dir, "conform-mutants")
 	fmt.Fprintf(stderr, "conform: building %s with the tag mutants\n", program)
 	build := exec.CommandContext(ctx, "go", "build", "-tags", "mutants", "-o", program, mainPackage)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if text, err := build.CombinedOutput(); err != nil {
-		return "", usagef("go build: %w\n%s\n%s", err, text, mutantsHint)
+		return "", fmt.Errorf("go build: %w\n%s\n%s", err, text, mutantsHint)
 	}
 	return program, nil
 }

@@ -1,4 +1,4 @@
-package main
+package mutants
 
 import (
 	"bytes"
@@ -75,7 +75,7 @@ func TestGoldenEveryStepHasAMutant(t *testing.T) {
 				continue
 			}
 			mutants++
-			if explained.reason(m.Name) != "" {
+			if explained.Reason(m.Name) != "" {
 				survive++
 			} else if len(m.Killers) == 0 {
 				t.Errorf("mutant %s: name the case that notices it under Killers", m.Name)

@@ -1,4 +1,6 @@
-package pcap
+// Package link makes frames of Ethernet of captured packets with other link headers. It is apart from package pcap because what writes captures
+// does not need it, and gopacket's tables of layers take each process longer to fill than the rest of its start.
+package link
 
 import (
 	"encoding/binary"
@@ -6,18 +8,8 @@ import (
 
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
-)
 
-// Link types of captures that have no Ethernet header (tcpdump.org/linktypes.html): bare IP packets, and those of "tcpdump -i any",
-// whose cooked header says on which interface of the host and in which direction a packet went.
-const (
-	linkTypeRawBSD     = 12 // as DLT_RAW is on most systems, and on OpenBSD
-	linkTypeRawOpenBSD = 14
-	LinkTypeRaw        = 101
-	LinkTypeSLL        = 113
-	LinkTypeIPv4       = 228
-	LinkTypeIPv6       = 229
-	LinkTypeSLL2       = 276
+	"github.com/rdmasim/rdmasim/roce/pcap"
 )
 
 // Sizes of the cooked headers, and of the longest link address of Linux (MAX_ADDR_LEN of linux/netdevice.h), of which they hold the
@@ -34,44 +26,33 @@ var tagTypes = []layers.EthernetType{layers.EthernetTypeDot1Q, layers.EthernetTy
 const (
 	ethernetSize = 14
 	macSize      = 6
-	outgoing     = 2 // the direction in the flags of a packet block of pcapng
-	sllOutgoing  = byte(layers.LinuxSLLPacketTypeOutgoing)
 )
-
-// Framed says whether packets of a link type are, or can be made, frames of Ethernet or InfiniBand.
-func Framed(linkType uint16) bool {
-	switch linkType {
-	case LinkTypeEthernet, LinkTypeERF, LinkTypeInfiniBand, LinkTypeSLL, LinkTypeSLL2, LinkTypeRaw, linkTypeRawBSD, linkTypeRawOpenBSD, LinkTypeIPv4, LinkTypeIPv6:
-		return true
-	}
-	return false
-}
 
 // Frame makes p a frame of Ethernet with at most one VLAN tag of 802.1Q: it replaces another link header, and takes stacked tags out.
 // What the old header did not say (a destination, or both addresses) is zero. A packet that ends in its link header becomes empty, and
-// those of InfiniBand and of link types that are not Framed stay as they are. The old bytes of p.Data may be overwritten.
-func (p *Packet) Frame() {
+// those of InfiniBand and of link types that are not pcap.Framed stay as they are. The old bytes of p.Data may be overwritten.
+func Frame(p *pcap.Packet) {
 	var macs [2 * macSize]byte // destination, source
 	var typ layers.EthernetType
 	at, ok := 0, false
 	switch p.LinkType {
-	case LinkTypeEthernet:
+	case pcap.LinkTypeEthernet:
 		var h layers.Ethernet
 		if h.DecodeFromBytes(p.Data, gopacket.NilDecodeFeedback) != nil || !stacked(h.EthernetType, p.Data[ethernetSize:]) {
 			return
 		}
 		copy(macs[:], p.Data)
 		typ, at, ok = h.EthernetType, ethernetSize, true
-	case LinkTypeSLL:
-		typ, at, ok = p.cooked(macs[macSize:])
-	case LinkTypeSLL2:
-		typ, at, ok = p.cooked2(macs[macSize:])
-	case LinkTypeRaw, linkTypeRawBSD, linkTypeRawOpenBSD, LinkTypeIPv4, LinkTypeIPv6:
+	case pcap.LinkTypeSLL:
+		typ, at, ok = cooked(p, macs[macSize:])
+	case pcap.LinkTypeSLL2:
+		typ, at, ok = cooked2(p, macs[macSize:])
+	case pcap.LinkTypeRaw, pcap.LinkTypeRawBSD, pcap.LinkTypeRawOpenBSD, pcap.LinkTypeIPv4, pcap.LinkTypeIPv6:
 		typ, ok = ipType(p.Data)
 	default:
 		return
 	}
-	p.LinkType = LinkTypeEthernet
+	p.LinkType = pcap.LinkTypeEthernet
 	var tag layers.Dot1Q
 	for ok && slices.Contains(tagTypes, typ) {
 		ok = tag.DecodeFromBytes(p.Data[at:], gopacket.NilDecodeFeedback) == nil
@@ -102,7 +83,7 @@ func stacked(typ layers.EthernetType, rest []byte) bool {
 }
 
 // cooked reads the header of SLL, and copies the address of the sender into mac where it has the length of one.
-func (p *Packet) cooked(mac []byte) (typ layers.EthernetType, at int, ok bool) {
+func cooked(p *pcap.Packet, mac []byte) (typ layers.EthernetType, at int, ok bool) {
 	// gopacket 1.1.19 takes the stated length of the address for one that it has checked.
 	if len(p.Data) < sllSize || binary.BigEndian.Uint16(p.Data[4:]) > min(longestAddress, uint16(min(len(p.Data), 0xFFFF))-6) {
 		return 0, 0, false
@@ -119,13 +100,13 @@ func (p *Packet) cooked(mac []byte) (typ layers.EthernetType, at int, ok bool) {
 
 // cooked2 is cooked of SLL2, which gopacket does not know: EtherType, two bytes of zero, number of the interface, kind of hardware,
 // direction, and length and bytes of the address.
-func (p *Packet) cooked2(mac []byte) (typ layers.EthernetType, at int, ok bool) {
+func cooked2(p *pcap.Packet, mac []byte) (typ layers.EthernetType, at int, ok bool) {
 	h := p.Data
 	if len(h) < sll2Size {
 		return 0, 0, false
 	}
 	p.HostInterface = binary.BigEndian.Uint32(h[4:])
-	if p.Outgoing = h[10] == sllOutgoing; h[11] == macSize {
+	if p.Outgoing = h[10] == pcap.Outgoing; h[11] == macSize {
 		copy(mac, h[12:])
 	}
 	return layers.EthernetType(binary.BigEndian.Uint16(h)), sll2Size, true

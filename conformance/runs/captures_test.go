@@ -1,4 +1,4 @@
-package main
+package runs
 
 import (
 	"bufio"
@@ -33,7 +33,7 @@ func TestTimelinesOfKilledCases(t *testing.T) {
 	for cut := range len(twoEvents) + 1 {
 		write("RC-002", twoEvents[:cut])
 		var b bytes.Buffer
-		if err := joinTraces(&b, dir, []report.Case{{ID: "DEV-001"}, {ID: "RC-002"}, {ID: "RC-001"}}); err != nil {
+		if err := JoinTraces(&b, dir, []report.Case{{ID: "DEV-001"}, {ID: "RC-002"}, {ID: "RC-001"}}); err != nil {
 			t.Fatalf("after %d bytes: %v", cut, err)
 		}
 		var got struct {
@@ -85,7 +85,7 @@ func TestTimelinesAreNotHeldInMemory(t *testing.T) {
 	}
 	w := &heapWriter{}
 	before := w.heap()
-	if err := joinTraces(w, dir, []report.Case{{ID: "RC-001"}}); err != nil {
+	if err := JoinTraces(w, dir, []report.Case{{ID: "RC-001"}}); err != nil {
 		t.Fatal(err)
 	}
 	if used := int64(w.most) - int64(before); used > 2<<20 {

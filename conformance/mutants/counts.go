@@ -1,4 +1,4 @@
-package main
+package mutants
 
 import (
 	"bytes"
@@ -9,36 +9,33 @@ import (
 	"os/exec"
 	"slices"
 
-	"github.com/spf13/cobra"
-
 	"github.com/rdmasim/rdmasim/conformance/report"
 	"github.com/rdmasim/rdmasim/sim/kernel/completion/oracle"
 	"github.com/rdmasim/rdmasim/sim/mutant"
 	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
-// newCounts is the worker of mutants that counts notice: it prints a record for each probe.
-func newCounts() *cobra.Command {
-	return &cobra.Command{Use: "counts MUTANT PROBE...", Hidden: true, Args: cobra.MinimumNArgs(2), RunE: func(cmd *cobra.Command, args []string) error {
-		broken := rule.Broken{}
-		if args[0] != "" {
-			m, err := mutant.Find(args[0])
-			if err != nil {
-				return err
-			}
-			broken = m.Rules()
+// WorkOnCounts runs probes on a mutant that counts notice, or on the unchanged simulator if name is empty, and writes a
+// record for each: the worker's side of such a mutant, which conform has as its command counts.
+func WorkOnCounts(w io.Writer, name string, probes []string) error {
+	broken := rule.Broken{}
+	if name != "" {
+		m, err := mutant.Find(name)
+		if err != nil {
+			return err
 		}
-		enc := json.NewEncoder(cmd.OutOrStdout())
-		for _, p := range oracle.Probes() {
-			if !slices.Contains(args[1:], p.Name) {
-				continue
-			}
-			if err := enc.Encode(counted(p, broken)); err != nil {
-				return err
-			}
+		broken = m.Rules()
+	}
+	enc := json.NewEncoder(w)
+	for _, p := range oracle.Probes() {
+		if !slices.Contains(probes, p.Name) {
+			continue
 		}
-		return nil
-	}}
+		if err := enc.Encode(counted(p, broken)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // counted is a probe as a case of the report: what differs first is its assertion. A crash proves nothing.
@@ -61,7 +58,7 @@ func attackCounts(program string, stderr io.Writer, next attack) attack {
 		if !m.Counted() {
 			return next(ctx, m, ids, finished)
 		}
-		ctx, cancel := context.WithTimeout(ctx, mutantWall)
+		ctx, cancel := context.WithTimeout(ctx, DefaultWall)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, program, append([]string{"counts", m.Name}, ids...)...)
 		cmd.Stderr = stderr
@@ -80,7 +77,7 @@ func attackCounts(program string, stderr io.Writer, next attack) attack {
 	}
 }
 
-// ofCases are the mutants that cases can notice.
+// ofCases returns the mutants that cases can notice.
 func ofCases(mutants []mutant.Mutant) []mutant.Mutant {
 	return slices.DeleteFunc(slices.Clone(mutants), mutant.Mutant.Counted)
 }

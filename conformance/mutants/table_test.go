@@ -1,6 +1,6 @@
 //go:build mutants
 
-package main
+package mutants
 
 import (
 	"os"

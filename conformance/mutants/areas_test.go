@@ -1,4 +1,4 @@
-package main
+package mutants
 
 import (
 	"bytes"
@@ -62,7 +62,7 @@ var holes = []struct {
 }
 
 // killersOf are the cases that notice a mutant, by the committed matrix; those that are named as likely come first.
-func killersOf(known *matrix, name string) (ids []string) {
+func killersOf(known *Matrix, name string) (ids []string) {
 	r := known.row(name)
 	if r == nil {
 		return nil
@@ -98,7 +98,7 @@ func TestEveryKindOfHoleIsClosed(t *testing.T) {
 
 // Each fact of the interface has a mutant that exists and is killed.
 func TestEveryFactHasAMutant(t *testing.T) {
-	explained, err := readSurvivors()
+	explained, err := ReadSurvivors()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestEveryFactHasAMutant(t *testing.T) {
 			if !slices.ContainsFunc(mutant.All(), func(m mutant.Mutant) bool { return m.Name == name }) {
 				t.Errorf("%s: there is no mutant %s", f.fact, name)
 			}
-			if explained.reason(name) != "" {
+			if explained.Reason(name) != "" {
 				t.Errorf("%s: mutant %s survives", f.fact, name)
 			}
 		}
@@ -153,7 +153,7 @@ func TestEveryAreaHasMutants(t *testing.T) {
 			t.Errorf("area %s has %d cases and %d mutants; it needs %d", area, n, mutants[area], least)
 		}
 	}
-	explained, err := readSurvivors()
+	explained, err := ReadSurvivors()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func checkCounted(t *testing.T, m mutant.Mutant) {
 }
 
 // areasPage is the part of docs/mutants.md about areas, facts and survivors.
-func areasPage(t *testing.T, explained *survivors, known *matrix) []byte {
+func areasPage(t *testing.T, explained *Survivors, known *Matrix) []byte {
 	t.Helper()
 	_, _, _, items := committed(t)
 	var page bytes.Buffer
@@ -207,7 +207,7 @@ func areasPage(t *testing.T, explained *survivors, known *matrix) []byte {
 				continue
 			}
 			n++
-			if explained.reason(m.Name) != "" {
+			if explained.Reason(m.Name) != "" {
 				survive++
 			}
 		}

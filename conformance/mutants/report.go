@@ -1,4 +1,4 @@
-package main
+package mutants
 
 import (
 	"encoding/json"
@@ -6,34 +6,31 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"strings"
-	"text/tabwriter"
 
 	"github.com/rdmasim/rdmasim/conformance"
 	"github.com/rdmasim/rdmasim/fixtures"
 	"github.com/rdmasim/rdmasim/internal/cli/input"
-	"github.com/rdmasim/rdmasim/internal/cli/plain"
 	"github.com/rdmasim/rdmasim/sim/mutant"
 )
 
-// mutantsSchema names the format of the report.
-const mutantsSchema = "rdmasim/mutants/1"
+// Schema names the format of a report.
+const Schema = "rdmasim/mutants/1"
 
-// mutantReport is what --report writes.
-type mutantReport struct {
+// Report is the outcome of each mutant.
+type Report struct {
 	Schema     string         `json:"schema"`
 	Profile    string         `json:"profile"`
 	Seed       uint64         `json:"seed"`
-	Part       *mutantPart    `json:"shard,omitempty"`
+	Part       *Part          `json:"shard,omitempty"`
 	Incomplete bool           `json:"incomplete,omitempty"`
 	Summary    map[string]int `json:"summary"`
-	Mutants    []mutantResult `json:"mutants"`
+	Mutants    []Result       `json:"mutants"`
 	// Idle are the cases of strength E or S that kill no mutant, with --matrix of all mutants.
 	Idle []string `json:"idle,omitempty"`
 }
 
-// mutantResult is one mutant in it. Case and Step are those of the assertion that killed it.
-type mutantResult struct {
+// Result is the outcome of a mutant. Case and Step are those of the assertion that killed it.
+type Result struct {
 	Name    string `json:"name"`
 	Area    string `json:"area"`
 	Rule    string `json:"rule"`
@@ -47,23 +44,23 @@ type mutantResult struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-func newMutantReport(o *mutantOptions, mutants []mutant.Mutant, fates []fate, interrupted bool) *mutantReport {
-	r := &mutantReport{Schema: mutantsSchema, Profile: o.sim.identity(), Seed: o.seed, Incomplete: interrupted,
-		Summary: map[string]int{killed: 0, survived: 0, mutantFail: 0}, Mutants: []mutantResult{}}
+func newReport(c *Config, mutants []mutant.Mutant, fates []fate, interrupted bool) *Report {
+	r := &Report{Schema: Schema, Profile: c.Identity, Seed: c.Seed, Incomplete: interrupted,
+		Summary: map[string]int{Killed: 0, Survived: 0, Failed: 0}, Mutants: []Result{}}
 	for i, m := range mutants {
 		f := fates[i]
 		if !f.judged {
 			r.Incomplete = true
 			continue
 		}
-		res := mutantResult{Name: m.Name, Area: m.Area, Rule: m.Rule, Outcome: f.outcome}
+		res := Result{Name: m.Name, Area: m.Area, Rule: m.Rule, Outcome: f.outcome}
 		switch f.outcome {
-		case killed:
+		case Killed:
 			res.Case, res.Step = f.kill.ID, stepOf(f.kill)
-		case mutantFail:
+		case Failed:
 			res.Reason = f.reason
 		}
-		if o.matrix && o.every == 1 {
+		if c.Matrix && c.Every <= 1 {
 			res.Kills, res.Cases = len(f.kills), slices.Sorted(slices.Values(f.kills))
 		}
 		r.Summary[f.outcome]++
@@ -73,10 +70,10 @@ func newMutantReport(o *mutantOptions, mutants []mutant.Mutant, fates []fate, in
 }
 
 // idleCases are the cases of strength E or S that killed none of the mutants.
-func idleCases(items []conformance.Item, r *mutantReport) []string {
-	m := &matrix{}
+func idleCases(items []conformance.Item, r *Report) []string {
+	m := &Matrix{}
 	for _, res := range r.Mutants {
-		m.Mutants = append(m.Mutants, matrixRow{Name: res.Name, Kills: res.Cases})
+		m.Mutants = append(m.Mutants, MatrixRow{Name: res.Name, Kills: res.Cases})
 	}
 	return m.idle(items)
 }
@@ -86,26 +83,29 @@ func mustKill(e conformance.Entry) bool {
 	return e.Strength == conformance.Exact || e.Strength == conformance.Set
 }
 
-func (r *mutantReport) writeJSON(w io.Writer) error {
+// WriteJSON writes the report as JSON.
+func (r *Report) WriteJSON(w io.Writer) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
 	return enc.Encode(r)
 }
 
-// survivors is the checked-in list of the mutants that no case can kill.
-type survivors struct {
-	Survivors []survivor `yaml:"survivors"`
+// Survivors is the checked-in list of the mutants that no case can kill.
+type Survivors struct {
+	Survivors []Survivor `yaml:"survivors"`
 }
 
-type survivor struct {
+// Survivor is a mutant that no case can kill, and why.
+type Survivor struct {
 	Name   string `yaml:"name"`
 	Reason string `yaml:"reason"`
 }
 
 const survivorsFile = "mutants/survivors.yaml"
 
-func readSurvivors() (*survivors, error) {
+// ReadSurvivors reads fixtures/mutants/survivors.yaml.
+func ReadSurvivors() (*Survivors, error) {
 	text, err := fixtures.Read(survivorsFile)
 	if err != nil {
 		return nil, err
@@ -113,8 +113,8 @@ func readSurvivors() (*survivors, error) {
 	return parseSurvivors(survivorsFile, text)
 }
 
-func parseSurvivors(file string, text []byte) (*survivors, error) {
-	s := &survivors{}
+func parseSurvivors(file string, text []byte) (*Survivors, error) {
+	s := &Survivors{}
 	doc, err := input.Decode(file, text, s)
 	if err != nil {
 		return nil, err
@@ -129,7 +129,8 @@ func parseSurvivors(file string, text []byte) (*survivors, error) {
 	return s, nil
 }
 
-func (s *survivors) reason(name string) string {
+// Reason returns why no case can kill a mutant; empty: it is not listed.
+func (s *Survivors) Reason(name string) string {
 	for _, v := range s.Survivors {
 		if v.Name == name {
 			return v.Reason
@@ -140,16 +141,16 @@ func (s *survivors) reason(name string) string {
 
 // judge lists what is wrong with a run: mutants that survive without an explanation, and
 // explanations of mutants that were killed or, in a run of all mutants, that do not exist.
-func (s *survivors) judge(r *mutantReport, all bool) []string {
+func (s *Survivors) judge(r *Report, all bool) []string {
 	var findings []string
 	for _, m := range r.Mutants {
-		why := s.reason(m.Name)
+		why := s.Reason(m.Name)
 		switch {
-		case m.Outcome == killed && why != "":
+		case m.Outcome == Killed && why != "":
 			findings = append(findings, fmt.Sprintf("%s is killed by %s: remove it from fixtures/%s", m.Name, m.Case, survivorsFile))
-		case m.Outcome == survived && why == "":
+		case m.Outcome == Survived && why == "":
 			findings = append(findings, fmt.Sprintf("%s survives: sharpen a case, or explain in fixtures/%s why none can see it", m.Name, survivorsFile))
-		case m.Outcome == mutantFail && why == "":
+		case m.Outcome == Failed && why == "":
 			findings = append(findings, fmt.Sprintf("%s is killed by no assertion, and not all cases ended: %s", m.Name, m.Reason))
 		}
 	}
@@ -157,53 +158,9 @@ func (s *survivors) judge(r *mutantReport, all bool) []string {
 		return findings
 	}
 	for _, v := range s.Survivors {
-		if !slices.ContainsFunc(r.Mutants, func(m mutantResult) bool { return m.Name == v.Name }) {
+		if !slices.ContainsFunc(r.Mutants, func(m Result) bool { return m.Name == v.Name }) {
 			findings = append(findings, fmt.Sprintf("fixtures/%s explains %s, and there is no such mutant", survivorsFile, v.Name))
 		}
 	}
 	return findings
-}
-
-func listMutants(w io.Writer, mutants []mutant.Mutant) error {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "MUTANT\tAREA\tRULE THAT IT BREAKS")
-	for _, m := range mutants {
-		fmt.Fprintf(tw, "%s\t%s\t%s\n", m.Name, m.Area, m.Rule)
-	}
-	return tw.Flush()
-}
-
-// printMutants is the result for people.
-func printMutants(w io.Writer, r *mutantReport, s *survivors, findings []string) {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "MUTANT\tAREA\tOUTCOME\tCASE\tASSERTION")
-	for _, m := range r.Mutants {
-		outcome, how := m.Outcome, m.Step
-		if m.Outcome != killed {
-			how = m.Reason
-			if why := s.reason(m.Name); why != "" {
-				outcome, how = outcome+" (explained)", why
-			}
-		}
-		if m.Kills > 1 {
-			how += fmt.Sprintf(" (and %d more cases)", m.Kills-1)
-		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\n", m.Name, m.Area, outcome, m.Case, how)
-	}
-	_ = tw.Flush()
-	if len(r.Idle) > 0 {
-		fmt.Fprintf(w, "%s of strength E or S kill none: %s\n", plain.Count(len(r.Idle), "case"), strings.Join(r.Idle, ", "))
-	}
-	for _, f := range findings {
-		fmt.Fprintln(w, "fail:", f)
-	}
-	head := "ok:"
-	if len(findings) > 0 {
-		head = "FAIL:"
-	}
-	if r.Incomplete {
-		head = "interrupted:"
-	}
-	fmt.Fprintf(w, "%s %s on sim %s, seed %d: %d killed, %d survived, %d error\n", head, plain.Count(len(r.Mutants), "mutant"), r.Profile, r.Seed,
-		r.Summary[killed], r.Summary[survived], r.Summary[mutantFail])
 }

@@ -1,4 +1,4 @@
-package main
+package mutants
 
 import (
 	"bytes"
@@ -91,8 +91,8 @@ func testHunt(t *testing.T, wall time.Duration) *hunt {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &mutantOptions{profile: "none", seed: 1, wall: wall}
-	return &hunt{items: items, attack: o.attack(os.Args[0], nil, os.Stderr), explained: func(string) bool { return false }}
+	c := &Config{Program: os.Args[0], Profile: "none", Seed: 1, Wall: wall, Stderr: os.Stderr}
+	return &hunt{items: items, attack: c.attack(nil), explained: func(string) bool { return false }}
 }
 
 // A mutant is killed by an assertion and by nothing else, in whatever way its cases end,
@@ -103,13 +103,13 @@ func TestEveryMutantHasItsFate(t *testing.T) {
 		outcome, id, step string
 		reason            string
 	}{
-		{mutant.Mutant{Name: "dies at once", Area: "DEV", Killers: []string{"CQ-002"}}, killed, "CQ-002", "the likely one", ""},
-		{mutant.Mutant{Name: "dies elsewhere", Area: "DEV"}, killed, "CQ-001", "entries", ""},
-		{mutant.Mutant{Name: "survives", Area: "DEV"}, survived, "", "", ""},
-		{mutant.Mutant{Name: "panics", Area: "CQ"}, mutantFail, "", "", "DEV-002: panic: in the device"},
-		{mutant.Mutant{Name: "panics and is killed", Area: "DEV"}, killed, "CQ-001", "entries", ""},
-		{mutant.Mutant{Name: "judged by the wire", Area: "DEV"}, survived, "", "", ""},
-		{mutant.Mutant{Name: "without a whole capture", Area: "DEV"}, survived, "", "", ""},
+		{mutant.Mutant{Name: "dies at once", Area: "DEV", Killers: []string{"CQ-002"}}, Killed, "CQ-002", "the likely one", ""},
+		{mutant.Mutant{Name: "dies elsewhere", Area: "DEV"}, Killed, "CQ-001", "entries", ""},
+		{mutant.Mutant{Name: "survives", Area: "DEV"}, Survived, "", "", ""},
+		{mutant.Mutant{Name: "panics", Area: "CQ"}, Failed, "", "", "DEV-002: panic: in the device"},
+		{mutant.Mutant{Name: "panics and is killed", Area: "DEV"}, Killed, "CQ-001", "entries", ""},
+		{mutant.Mutant{Name: "judged by the wire", Area: "DEV"}, Survived, "", "", ""},
+		{mutant.Mutant{Name: "without a whole capture", Area: "DEV"}, Survived, "", "", ""},
 	}
 	var mutants []mutant.Mutant
 	for _, tt := range tests {
@@ -117,12 +117,12 @@ func TestEveryMutantHasItsFate(t *testing.T) {
 	}
 	var reports [2]bytes.Buffer
 	for i := range reports {
-		fates, err := testHunt(t, mutantWall).run(context.Background(), mutants, 1+2*i, func(fate) {})
+		fates, err := testHunt(t, DefaultWall).run(context.Background(), mutants, 1+2*i, func(fate) {})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := newMutantReport(&mutantOptions{}, mutants, fates, false)
-		if err := r.writeJSON(&reports[i]); err != nil {
+		r := newReport(&Config{}, mutants, fates, false)
+		if err := r.WriteJSON(&reports[i]); err != nil {
 			t.Fatal(err)
 		}
 		for k, tt := range tests {
@@ -142,7 +142,7 @@ func TestEveryMutantHasItsFate(t *testing.T) {
 func TestMutantThatHangs(t *testing.T) {
 	for wall := time.Second; ; wall *= 4 {
 		fates, err := testHunt(t, wall).run(context.Background(), []mutant.Mutant{{Name: "hangs", Area: "DEV"}}, 1, func(fate) {})
-		if err == nil && fates[0].outcome == mutantFail && strings.HasPrefix(fates[0].reason, "DEV-003: killed: it hung") {
+		if err == nil && fates[0].outcome == Failed && strings.HasPrefix(fates[0].reason, "DEV-003: killed: it hung") {
 			return
 		}
 		if wall > 5*time.Minute {
@@ -153,7 +153,7 @@ func TestMutantThatHangs(t *testing.T) {
 
 // The cases that are likely to kill come before all that may crash.
 func TestLikelyCasesComeFirst(t *testing.T) {
-	likely, area, rest := testHunt(t, mutantWall).sorted(mutant.Mutant{Area: "DEV", Killers: []string{"CQ-002"}})
+	likely, area, rest := testHunt(t, DefaultWall).sorted(mutant.Mutant{Area: "DEV", Killers: []string{"CQ-002"}})
 	if !slices.Equal(likely, []string{"CQ-002"}) || len(area) != 4 || !slices.Equal(rest, []string{"CQ-001"}) {
 		t.Errorf("%q, %q, %q", likely, area, rest)
 	}
@@ -163,22 +163,22 @@ func TestLikelyCasesComeFirst(t *testing.T) {
 func TestInterruptedHunt(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	mutants := []mutant.Mutant{{Name: "dies at once", Area: "CQ"}, {Name: "survives", Area: "DEV"}}
-	fates, err := testHunt(t, mutantWall).run(ctx, mutants, 1, func(fate) { cancel() })
+	fates, err := testHunt(t, DefaultWall).run(ctx, mutants, 1, func(fate) { cancel() })
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newMutantReport(&mutantOptions{}, mutants, fates, ctx.Err() != nil)
-	if !r.Incomplete || len(r.Mutants) != 1 || r.Mutants[0].Outcome != killed {
+	r := newReport(&Config{}, mutants, fates, ctx.Err() != nil)
+	if !r.Incomplete || len(r.Mutants) != 1 || r.Mutants[0].Outcome != Killed {
 		t.Errorf("report %+v", r)
 	}
-	if f := (&survivors{[]survivor{{"nobody", "because"}}}).judge(r, true); len(f) != 0 {
+	if f := (&Survivors{[]Survivor{{"nobody", "because"}}}).judge(r, true); len(f) != 0 {
 		t.Errorf("findings of an interrupted run: %q", f)
 	}
 }
 
 func TestSurvivorsAreExplained(t *testing.T) {
-	r := &mutantReport{Mutants: []mutantResult{
-		{Name: "a", Outcome: killed, Case: "CQ-001"}, {Name: "b", Outcome: survived}, {Name: "c", Outcome: mutantFail, Reason: "CQ-002: panic"},
+	r := &Report{Mutants: []Result{
+		{Name: "a", Outcome: Killed, Case: "CQ-001"}, {Name: "b", Outcome: Survived}, {Name: "c", Outcome: Failed, Reason: "CQ-002: panic"},
 	}}
 	tests := map[string]struct {
 		list string
@@ -193,9 +193,9 @@ func TestSurvivorsAreExplained(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := &survivors{}
+			s := &Survivors{}
 			for _, n := range strings.Fields(tt.list) {
-				s.Survivors = append(s.Survivors, survivor{n, "because"})
+				s.Survivors = append(s.Survivors, Survivor{n, "because"})
 			}
 			got := s.judge(r, tt.all)
 			if len(got) != len(tt.want) {
@@ -211,7 +211,7 @@ func TestSurvivorsAreExplained(t *testing.T) {
 	if _, err := parseSurvivors("x.yaml", []byte("survivors:\n  - name: a\n")); err == nil || !strings.Contains(err.Error(), "x.yaml:2") {
 		t.Errorf("a survivor without a reason: %v", err)
 	}
-	if _, err := readSurvivors(); err != nil {
+	if _, err := ReadSurvivors(); err != nil {
 		t.Error(err)
 	}
 }
@@ -219,10 +219,11 @@ func TestSurvivorsAreExplained(t *testing.T) {
 // Every mutant has a name, a rule, an area and killers that the catalogue and the suite
 // know.
 func TestMutantsAreWellNamed(t *testing.T) {
-	cat, items, err := suiteItems()
+	cat, err := conformance.LoadCatalogue()
 	if err != nil {
 		t.Fatal(err)
 	}
+	_, _, _, items := committed(t)
 	areas, names := map[string]bool{}, map[string]bool{}
 	for _, a := range cat.Areas {
 		areas[a.Area] = true
@@ -237,7 +238,7 @@ func TestMutantsAreWellNamed(t *testing.T) {
 			continue
 		}
 		for _, id := range m.Killers {
-			if _, ok := items[id]; !ok {
+			if !slices.ContainsFunc(items, func(i conformance.Item) bool { return i.Entry.ID == id }) {
 				t.Errorf("mutant %s: killer %s has no code", m.Name, id)
 			}
 		}
@@ -254,7 +255,7 @@ func TestPickMutants(t *testing.T) {
 		if filter != "" {
 			words = strings.Split(filter, ",")
 		}
-		picked, err := pickMutants(all, words)
+		picked, err := Pick(all, words)
 		var names []string
 		for _, m := range picked {
 			names = append(names, m.Name)
@@ -267,9 +268,9 @@ func TestPickMutants(t *testing.T) {
 
 func TestReportOfMutantsIsAnObject(t *testing.T) {
 	var b bytes.Buffer
-	r := newMutantReport(&mutantOptions{profile: "p", seed: 3}, []mutant.Mutant{{Name: "n", Area: "A", Rule: "R < S"}},
-		[]fate{{outcome: killed, judged: true, kill: report.Case{ID: "CQ-001", Reason: "x: no", Observations: []report.Observation{{Step: "x"}}}}}, false)
-	if err := r.writeJSON(&b); err != nil {
+	r := newReport(&Config{Identity: "p", Seed: 3}, []mutant.Mutant{{Name: "n", Area: "A", Rule: "R < S"}},
+		[]fate{{outcome: Killed, judged: true, kill: report.Case{ID: "CQ-001", Reason: "x: no", Observations: []report.Observation{{Step: "x"}}}}}, false)
+	if err := r.WriteJSON(&b); err != nil {
 		t.Fatal(err)
 	}
 	var got struct {

@@ -1,4 +1,4 @@
-package main
+package mutants
 
 import (
 	"context"
@@ -18,9 +18,9 @@ type attack func(ctx context.Context, m mutant.Mutant, ids []string, finished fu
 
 // Outcomes of a mutant.
 const (
-	killed     = "killed"
-	survived   = "survived" // every case ended, and none by a failed assertion
-	mutantFail = "error"    // cases crashed or hung, and no assertion failed
+	Killed   = "killed"
+	Survived = "survived" // every case ended, and none by a failed assertion
+	Failed   = "error"    // cases crashed or hung, and no assertion failed
 )
 
 // tooManyErrors ends the hunt for a mutant on which case after case crashes or hangs.
@@ -40,7 +40,6 @@ type fate struct {
 // hunt looks for cases that kill mutants.
 type hunt struct {
 	items []conformance.Item
-	seed  uint64
 	near  bool // likely killers and the area only
 	// wanted are the pairs that run whatever else kills the mutant; nil: cases run until one kills it.
 	wanted func(m mutant.Mutant, id string) bool
@@ -103,7 +102,7 @@ func (h *hunt) run(ctx context.Context, mutants []mutant.Mutant, parallel int, d
 
 // judge runs cases on one mutant: those that are wanted, and others until one kills it or none is left.
 func (h *hunt) judge(ctx context.Context, m mutant.Mutant) (fate, error) {
-	f := fate{outcome: survived, tried: map[string]bool{}}
+	f := fate{outcome: Survived, tried: map[string]bool{}}
 	if m.Counted() {
 		if err := h.count(ctx, m, &f); err != nil || ctx.Err() != nil {
 			return fate{}, err
@@ -148,7 +147,7 @@ func (h *hunt) shouldKill(m mutant.Mutant, id string) bool {
 // count tries probes until one notices the mutant, which no case can.
 func (h *hunt) count(ctx context.Context, m mutant.Mutant, f *fate) error {
 	for _, ids := range countRounds(m) {
-		if f.outcome == killed {
+		if f.outcome == Killed {
 			return nil
 		}
 		if _, err := h.try(ctx, m, ids, f, false); err != nil || ctx.Err() != nil {
@@ -169,7 +168,7 @@ func (h *hunt) hunt(ctx context.Context, m mutant.Mutant, f *fate, likely, area,
 		rounds = rounds[:2]
 	}
 	for _, ids := range rounds {
-		if f.outcome == killed {
+		if f.outcome == Killed {
 			return nil
 		}
 		ids = slices.DeleteFunc(ids, func(id string) bool { return f.tried[id] && !slices.Contains(f.crashes, id) })
@@ -201,7 +200,7 @@ func (h *hunt) try(ctx context.Context, m mutant.Mutant, ids []string, f *fate, 
 				errors++
 			}
 		}
-		if f.outcome == killed && !on {
+		if f.outcome == Killed && !on {
 			return false, nil
 		}
 		if errors >= tooManyErrors {
@@ -235,13 +234,13 @@ func (h *hunt) note(f *fate, c report.Case) bool {
 	f.crashes = slices.DeleteFunc(f.crashes, func(id string) bool { return id == c.ID })
 	switch {
 	case isKill(c):
-		if f.kills = append(f.kills, c.ID); f.outcome != killed {
-			f.outcome, f.kill = killed, c
+		if f.kills = append(f.kills, c.ID); f.outcome != Killed {
+			f.outcome, f.kill = Killed, c
 		}
 	case c.Outcome == report.Error:
 		f.crashes = append(f.crashes, c.ID)
-		if f.outcome == survived {
-			f.outcome, f.reason = mutantFail, c.ID+": "+c.Reason
+		if f.outcome == Survived {
+			f.outcome, f.reason = Failed, c.ID+": "+c.Reason
 		}
 		return true
 	}

@@ -1,4 +1,4 @@
-package main
+package mutants
 
 import (
 	"bytes"
@@ -25,17 +25,17 @@ const matrixSchema = "rdmasim/mutant-matrix/1"
 // matrixFile is the committed matrix, which --update of conform mutants writes.
 const matrixFile = "mutants/matrix.json"
 
-// matrix says of pairs of a mutant and a case whether the case kills the mutant.
-type matrix struct {
+// Matrix says of pairs of a mutant and a case whether the case kills the mutant.
+type Matrix struct {
 	Schema  string      `json:"schema"`
 	Profile string      `json:"profile"`
 	Seed    uint64      `json:"seed"`
 	Cases   []string    `json:"cases"` // the columns
-	Mutants []matrixRow `json:"mutants"`
+	Mutants []MatrixRow `json:"mutants"`
 }
 
-// matrixRow is what is known of a mutant.
-type matrixRow struct {
+// MatrixRow is what is known of a mutant.
+type MatrixRow struct {
 	Name  string   `json:"name"`
 	Kills []string `json:"kills"` // the cases that kill it
 	// Crashes are cases that ended by no assertion on it, but by a crash, a hang or a limit; a case that was left
@@ -46,7 +46,7 @@ type matrixRow struct {
 }
 
 // ranges joins neighbours among the columns, and apart undoes it.
-func (m *matrix) ranges(ids []string) (out []string) {
+func (m *Matrix) ranges(ids []string) (out []string) {
 	for i := 0; i < len(ids); {
 		at := slices.Index(m.Cases, ids[i])
 		n := 1
@@ -63,7 +63,7 @@ func (m *matrix) ranges(ids []string) (out []string) {
 	return out
 }
 
-func (m *matrix) apart(words []string) (out []string, err error) {
+func (m *Matrix) apart(words []string) (out []string, err error) {
 	for _, w := range words {
 		first, last, more := strings.Cut(w, "..")
 		if !more {
@@ -78,12 +78,12 @@ func (m *matrix) apart(words []string) (out []string, err error) {
 	return out, nil
 }
 
-func newMatrix(o *mutantOptions) *matrix {
-	return &matrix{Schema: matrixSchema, Profile: o.sim.identity(), Seed: o.seed}
+func newMatrix(c *Config) *Matrix {
+	return &Matrix{Schema: matrixSchema, Profile: c.Identity, Seed: c.Seed}
 }
 
-// readMatrix is the committed matrix.
-func readMatrix() (*matrix, error) {
+// ReadMatrix reads the committed matrix, fixtures/mutants/matrix.json.
+func ReadMatrix() (*Matrix, error) {
 	text, err := fixtures.Read(matrixFile)
 	if err != nil {
 		return nil, err
@@ -91,8 +91,8 @@ func readMatrix() (*matrix, error) {
 	return parseMatrix("fixtures/"+matrixFile, text)
 }
 
-func parseMatrix(file string, text []byte) (*matrix, error) {
-	m := &matrix{}
+func parseMatrix(file string, text []byte) (*Matrix, error) {
+	m := &Matrix{}
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
 	err := dec.Decode(m)
@@ -117,26 +117,26 @@ func parseMatrix(file string, text []byte) (*matrix, error) {
 }
 
 // openMatrix reads the matrix at a path of the user's, or starts one where there is no file.
-func openMatrix(ctx context.Context, o *mutantOptions) (*matrix, error) {
-	text, err := input.ReadFile(ctx, o.update)
+func openMatrix(ctx context.Context, c *Config) (*Matrix, error) {
+	text, err := input.ReadFile(ctx, c.Update)
 	if errors.Is(err, fs.ErrNotExist) {
-		return newMatrix(o), nil
+		return newMatrix(c), nil
 	}
 	if err != nil {
-		return nil, &status{exitUsage, err}
+		return nil, err
 	}
-	m, err := parseMatrix(o.update, text)
+	m, err := parseMatrix(c.Update, text)
 	if err != nil {
-		return nil, &status{exitUsage, err}
+		return nil, err
 	}
-	if m.Profile != o.sim.identity() || m.Seed != o.seed {
-		return nil, usagef("%s has profile %s and seed %d, and this run %s and %d: give another --update, or --profile %s --seed %d",
-			o.update, m.Profile, m.Seed, o.sim.identity(), o.seed, m.Profile, m.Seed)
+	if m.Profile != c.Identity || m.Seed != c.Seed {
+		return nil, fmt.Errorf("%s has profile %s and seed %d, and this run %s and %d: give another --update, or --profile %s --seed %d",
+			c.Update, m.Profile, m.Seed, c.Identity, c.Seed, m.Profile, m.Seed)
 	}
 	return m, nil
 }
 
-func (m *matrix) row(name string) *matrixRow {
+func (m *Matrix) row(name string) *MatrixRow {
 	for i := range m.Mutants {
 		if m.Mutants[i].Name == name {
 			return &m.Mutants[i]
@@ -146,27 +146,27 @@ func (m *matrix) row(name string) *matrixRow {
 }
 
 // tried says whether a pair is known.
-func (m *matrix) tried(name, id string) bool {
+func (m *Matrix) tried(name, id string) bool {
 	r := m.row(name)
 	return r != nil && slices.Contains(m.Cases, id) && !slices.Contains(r.Untried, id)
 }
 
 // kills says whether the case is known to kill the mutant.
-func (m *matrix) kills(name, id string) bool {
+func (m *Matrix) kills(name, id string) bool {
 	r := m.row(name)
 	return r != nil && slices.Contains(r.Kills, id)
 }
 
 // merge puts what a run has found in the place of what was known of its pairs, and drops mutants and cases that are
 // gone. The order of both is that of the lists.
-func (m *matrix) merge(mutants []mutant.Mutant, items []conformance.Item, ran map[string]*fate) {
+func (m *Matrix) merge(mutants []mutant.Mutant, items []conformance.Item, ran map[string]*fate) {
 	old := *m
 	m.Cases, m.Mutants = nil, nil
 	for _, i := range items {
 		m.Cases = append(m.Cases, i.Entry.ID)
 	}
 	for _, mu := range mutants {
-		r := matrixRow{Name: mu.Name, Kills: []string{}}
+		r := MatrixRow{Name: mu.Name, Kills: []string{}}
 		was, f := old.row(mu.Name), ran[mu.Name]
 		for _, id := range m.Cases {
 			known := old.tried(mu.Name, id)
@@ -191,8 +191,8 @@ func add(list *[]string, id string, yes bool) {
 	}
 }
 
-// write prints a mutant in a line, so that a change of one is a change of one line.
-func (m *matrix) write(w io.Writer) error {
+// WriteJSON writes a mutant in a line, so that a change of one is a change of one line.
+func (m *Matrix) WriteJSON(w io.Writer) error {
 	var b bytes.Buffer
 	line := func(v any) []byte {
 		text, _ := json.Marshal(v) // strings and lists of them
@@ -212,7 +212,7 @@ func (m *matrix) write(w io.Writer) error {
 }
 
 // killers are, for each case, the mutants that it kills.
-func (m *matrix) killers() map[string][]string {
+func (m *Matrix) killers() map[string][]string {
 	by := map[string][]string{}
 	for _, r := range m.Mutants {
 		for _, id := range r.Kills {
@@ -223,7 +223,7 @@ func (m *matrix) killers() map[string][]string {
 }
 
 // idle are the rows that must kill and kill none.
-func (m *matrix) idle(items []conformance.Item) []string {
+func (m *Matrix) idle(items []conformance.Item) []string {
 	by := m.killers()
 	var idle []string
 	for _, i := range items {
@@ -246,12 +246,12 @@ func drawn(name, id string, n int) bool {
 // for each case of strength E or S one that it is known to kill. A pair of which the matrix says no kill proves nothing, and does not run.
 type sample struct {
 	every  int
-	known  *matrix
+	known  *Matrix
 	rows   *rows
 	proofs map[string]string // case: the mutant on which it must fail
 }
 
-func newSample(every int, known *matrix, rows *rows, items []conformance.Item, mutants []mutant.Mutant) *sample {
+func newSample(every int, known *Matrix, rows *rows, items []conformance.Item, mutants []mutant.Mutant) *sample {
 	s := &sample{every: every, known: known, rows: rows, proofs: map[string]string{}}
 	by := known.killers()
 	for _, i := range items {

@@ -1,4 +1,4 @@
-package main
+package mutants
 
 import (
 	"bytes"
@@ -26,18 +26,18 @@ func testItems(t *testing.T) []conformance.Item {
 
 // All that is wanted runs, and all kills count.
 func TestMatrixCountsKills(t *testing.T) {
-	h := testHunt(t, mutantWall)
+	h := testHunt(t, DefaultWall)
 	h.wanted = func(_ mutant.Mutant, id string) bool { return id != "CQ-002" }
 	m := mutant.Mutant{Name: "dies elsewhere", Area: "DEV"}
 	fates, err := h.run(context.Background(), []mutant.Mutant{m}, 1, func(fate) {})
-	if f := fates[0]; err != nil || f.outcome != killed || !slices.Equal(f.kills, []string{"CQ-001"}) || len(f.tried) != 5 || f.tried["CQ-002"] {
+	if f := fates[0]; err != nil || f.outcome != Killed || !slices.Equal(f.kills, []string{"CQ-001"}) || len(f.tried) != 5 || f.tried["CQ-002"] {
 		t.Errorf("%+v, %v", fates, err)
 	}
 }
 
 // A mutant that none of a part of its pairs kills meets the other cases as well, and one that a pair kills does not.
 func TestPartOfTheMatrixHuntsOn(t *testing.T) {
-	h := testHunt(t, mutantWall)
+	h := testHunt(t, DefaultWall)
 	h.wanted, h.all = func(_ mutant.Mutant, id string) bool { return id == "CQ-001" }, true
 	mutants := []mutant.Mutant{{Name: "dies at once", Area: "CQ"}, {Name: "dies elsewhere", Area: "DEV"}, {Name: "survives", Area: "DEV"}}
 	fates, err := h.run(context.Background(), mutants, 1, func(fate) {})
@@ -67,7 +67,7 @@ func TestCasesRunWhereTheyCan(t *testing.T) {
 func TestMatrixKeepsWhatDidNotRun(t *testing.T) {
 	items := testItems(t)
 	mutants := []mutant.Mutant{{Name: "a"}, {Name: "b"}}
-	m := &matrix{Schema: matrixSchema, Cases: []string{"DEV-001", "CQ-001", "CQ-999"}, Mutants: []matrixRow{
+	m := &Matrix{Schema: matrixSchema, Cases: []string{"DEV-001", "CQ-001", "CQ-999"}, Mutants: []MatrixRow{
 		{Name: "a", Kills: []string{"DEV-001", "CQ-999"}, Crashes: []string{"CQ-001"}}, {Name: "gone", Kills: []string{"DEV-001"}}}}
 	m.merge(mutants, items, map[string]*fate{"a": {tried: map[string]bool{"DEV-001": true, "DEV-002": true}, kills: []string{"DEV-002"}}})
 	a, b := m.row("a"), m.row("b")
@@ -81,7 +81,7 @@ func TestMatrixKeepsWhatDidNotRun(t *testing.T) {
 		t.Errorf("b: %+v", b)
 	}
 	var text bytes.Buffer
-	if err := m.write(&text); err != nil {
+	if err := m.WriteJSON(&text); err != nil {
 		t.Fatal(err)
 	}
 	again, err := parseMatrix("x.json", text.Bytes())
@@ -103,11 +103,11 @@ func TestMatrixThatIsNone(t *testing.T) {
 func TestSampleOfTheMatrix(t *testing.T) {
 	items := testItems(t)
 	var mutants []mutant.Mutant
-	known := &matrix{}
+	known := &Matrix{}
 	for i := range 2000 {
 		m := mutant.Mutant{Name: fmt.Sprintf("m%d", i)}
 		mutants = append(mutants, m)
-		known.Mutants = append(known.Mutants, matrixRow{Name: m.Name, Kills: []string{"DEV-001", "DEV-002"}})
+		known.Mutants = append(known.Mutants, MatrixRow{Name: m.Name, Kills: []string{"DEV-001", "DEV-002"}})
 	}
 	known.Mutants[7].Kills, known.Mutants[8].Kills = []string{"CQ-001"}, []string{"CQ-001", "CQ-002"}
 	mutants[8].Killers = []string{"CQ-001"}
@@ -141,7 +141,7 @@ func TestSampleOfTheMatrix(t *testing.T) {
 // A row that must kill, and kills none, says why; what says so of another row is stale.
 func TestIdleRowsAreExplained(t *testing.T) {
 	items := testItems(t)
-	r := &mutantReport{Mutants: []mutantResult{{Cases: []string{"DEV-001", "CQ-002"}}}}
+	r := &Report{Mutants: []Result{{Cases: []string{"DEV-001", "CQ-002"}}}}
 	idle := idleCases(items, r)
 	if slices.Contains(idle, "DEV-001") || slices.Contains(idle, "CQ-002") || !slices.Contains(idle, "CQ-001") {
 		t.Errorf("idle: %q", idle)
@@ -198,13 +198,13 @@ func TestEveryRowKillsAMutant(t *testing.T) {
 }
 
 // committed is what the page about mutants is made from.
-func committed(t *testing.T) (*survivors, *matrix, *rows, []conformance.Item) {
+func committed(t *testing.T) (*Survivors, *Matrix, *rows, []conformance.Item) {
 	t.Helper()
-	explained, err := readSurvivors()
+	explained, err := ReadSurvivors()
 	if err != nil {
 		t.Fatal(err)
 	}
-	known, err := readMatrix()
+	known, err := ReadMatrix()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,17 +224,16 @@ func TestMatrixOfTwoRunsAtOnce(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "matrix.json")
 	all := ofCases(mutant.All())
 	seen := func(n int, kills string) {
-		h := &mutantRun{hunt: &hunt{items: testItems(t)}}
-		o := &mutantOptions{profile: "connectx-5", seed: 1, update: file}
+		h := &Hunt{hunt: &hunt{items: testItems(t)}, cfg: &Config{Profile: "connectx-5", Seed: 1, Update: file}}
 		fates := make([]fate, 2)
 		fates[0] = fate{judged: true, tried: map[string]bool{"DEV-001": true, "CQ-001": true}, kills: []string{kills}}
 		fates[1] = fate{tried: map[string]bool{"DEV-001": true}} // of a mutant that was interrupted
-		m, err := h.updated(t.Context(), o, all[n:n+2], fates)
+		m, err := (&Outcome{hunt: h, ran: judged(all[n:n+2], fates)}).Matrix(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		var b bytes.Buffer
-		if err := errors.Join(m.write(&b), os.WriteFile(file, b.Bytes(), 0o600)); err != nil {
+		if err := errors.Join(m.WriteJSON(&b), os.WriteFile(file, b.Bytes(), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
