@@ -20,7 +20,7 @@
 #   conform      the suite on the simulator, and what it shows compared with the committed records
 #   unit-full    go test of everything, nothing left out, nothing from the cache
 #   hw           vet, static checks and tests of what is built with the tag hw (cgo, libibverbs)
-#   race         the race detector on what uses goroutines: the supervisors of conform, exec, pci and sweeps
+#   race         the race detector on what uses goroutines: the supervisors of conform, exec and pci, and what runs worker processes
 #   fuzz         every fuzz target on changed seeds, for a count of inputs; make soak also follows what reaches new code
 #   determinism  same seed, same bytes
 #   full         the suite with each case doing as much as the catalogue says
@@ -101,9 +101,9 @@ race: CONFORM := WireManyVerdicts|WireOfPipes|ReadersAreInterrupted
 race:
 	@$(LEG) race CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 RDMASIM_NEED_RDMA=1 $(RACE) -run "$(EXEC)" ./attach/exec + \
 	  $(RACE) ./attach/exec/seccomp ./attach/exec/uverbs ./attach/pci/... + \
-	  $(RACE) -skip LostPoints ./experiment/sweep + $(RACE) -run "$(CONFORM)" ./cmd/conform + $(RACE) -run "CountsKills|InterruptedHunt" ./conformance/mutants + \
+	  $(RACE) -run "$(CONFORM)" ./cmd/conform + $(RACE) -run "CountsKills|InterruptedHunt" ./conformance/mutants + \
 	  $(RACE) ./conformance/harness ./conformance/random ./hw/agent ./hw/wire ./internal/cli/input ./internal/cli/input/commands ./internal/cli/outfile ./internal/cli/workers ./internal/legs ./workload/perftest/perf ./verbs/remotewire + \
-	  $(RACE) -run "EvaluatorRunsOnce|RunCache" ./experiment
+	  $(RACE) -run "EvaluatorRunsOnce|RunCache" ./experiment/calibrate + $(RACE) -run FilesOfTwoRuns ./experiment
 
 # With what unit-full has compiled; make soak looks at what each input reaches.
 fuzz:

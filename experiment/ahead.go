@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/sim/profile"
 	"github.com/rdmasim/rdmasim/workload"
 )
@@ -31,11 +32,11 @@ const (
 // grace is how long after the look completions still count of what was delivered in it. A thread posts as long as it has room, and only then
 // polls: one that waits for a lock at each post, behind threads that get it oftener, takes as long to that as its windows last at its own
 // rate.
-func (out *outcome) grace() time.Duration {
+func (out *Outcome) grace() time.Duration {
 	long := leastGrace
 	for i, l := range out.loads {
-		for k := range out.results[i].Threads {
-			if rate := out.results[i].Threads[k].Rate(); rate > 0 {
+		for k := range out.Results[i].Threads {
+			if rate := out.Results[i].Threads[k].Rate(); rate > 0 {
 				turn := float64(l.Outstanding()) / float64(l.Threads) / rate * 1e9 // ns
 				long = max(long, time.Duration(min(2*turn, float64(mostGrace))))
 			}
@@ -60,7 +61,7 @@ func (a *later) unlike(r *workload.Result) string {
 		return fmt.Sprintf("its rate does not last: in the %v after the measured time of %v the run ends, if all loads go on: %v.", a.long.Round(time.Microsecond), measured, a.err)
 	default:
 		return fmt.Sprintf("its rate does not last: it is %s M/s in the measured time of %v, and %s in the next %v, if all loads go on; give it a longer duration, or a longer warmup.",
-			short(r.Rate()/1e6), measured, short(a.rate/1e6), a.long.Round(time.Microsecond))
+			table.Short(r.Rate()/1e6), measured, table.Short(a.rate/1e6), a.long.Round(time.Microsecond))
 	}
 }
 
@@ -89,10 +90,10 @@ func young(l *workload.Load, r *workload.Result) time.Duration {
 }
 
 // brief are the loads that were measured for a short time, or are young, and of whose rate there is nothing to say.
-func (out *outcome) brief() (loads []int) {
+func (out *Outcome) brief() (loads []int) {
 	still, _ := out.neighbours()
 	for i, l := range out.loads {
-		r := out.results[i]
+		r := out.Results[i]
 		if !l.Latency && l.Churn == "" && r.Failed == nil && (r.End-r.Begin < lookedAt || young(l, r) > 0) && out.unsteady(i) == "" && !slices.Contains(still, l.Name) && len(out.endedBefore(i)) == 0 {
 			loads = append(loads, i)
 		}
@@ -102,24 +103,24 @@ func (out *outcome) brief() (loads []int) {
 
 // lookAhead runs the scenario again, with all loads going on, for what those deliver then that are brief while one of them is young. The run
 // that is out stays as it is.
-func (s *Scenario) lookAhead(ctx context.Context, seed uint64, prof *profile.Profile, rec *recorder, out *outcome) error {
+func (s *Scenario) lookAhead(ctx context.Context, seed uint64, prof *profile.Profile, rec *recorder, out *Outcome) error {
 	loads := out.brief()
 	more := time.Duration(0)
 	for i, l := range out.loads {
-		more = max(more, young(l, out.results[i]))
+		more = max(more, young(l, out.Results[i]))
 	}
 	if len(loads) == 0 || more == 0 || out.breaks || ctx.Err() != nil {
 		return nil
 	}
 	until := time.Duration(0)
 	for _, i := range loads {
-		until = max(until, out.results[i].End+more)
+		until = max(until, out.Results[i].End+more)
 	}
 	until = until.Round(time.Microsecond)
 	again := *s
 	again.Traffic = slices.Clone(s.Traffic)
 	for i := range again.Traffic {
-		again.Traffic[i].goOn(out.results[i], until)
+		again.Traffic[i].goOn(out.Results[i], until)
 	}
 	next, err := again.runUntil(ctx, seed, prof, rec.silent(), "", until+out.grace())
 	if errors.Is(err, ErrInterrupted) {
@@ -127,9 +128,9 @@ func (s *Scenario) lookAhead(ctx context.Context, seed uint64, prof *profile.Pro
 	}
 	out.later = make([]*later, len(out.loads))
 	for _, i := range loads {
-		out.later[i] = &later{long: until - out.results[i].End, err: err}
+		out.later[i] = &later{long: until - out.Results[i].End, err: err}
 		if err == nil {
-			out.later[i].rate = next.results[i].Rate()
+			out.later[i].rate = next.Results[i].Rate()
 		}
 	}
 	return nil
@@ -147,10 +148,10 @@ func (t *Traffic) goOn(r *workload.Result, until time.Duration) {
 }
 
 // why says why the rate of a load means little, by what was seen in its measured time and behind it; "" if it means what it says.
-func (out *outcome) why(i int) string {
+func (out *Outcome) why(i int) string {
 	why := out.unsteady(i)
 	if out.later != nil {
-		why = cmp.Or(why, out.later[i].unlike(out.results[i]))
+		why = cmp.Or(why, out.later[i].unlike(out.Results[i]))
 	}
 	return why
 }
@@ -159,7 +160,7 @@ func (out *outcome) why(i int) string {
 const fewFaults = 20
 
 // noteRare names rules of faults that come at random, and came so seldom that a rate says little of them, or that have not come yet.
-func (out *outcome) noteRare(env *Env, run string) {
+func (out *Outcome) noteRare(env *Env, run string) {
 	if !slices.ContainsFunc(out.loads, func(l *workload.Load) bool {
 		return !l.Latency && l.Churn == "" && l.Transport != workload.UC && l.Transport != workload.UD // they send on whatever is lost
 	}) {

@@ -12,7 +12,7 @@ import (
 )
 
 // looked runs a scenario, with changes, and looks behind its measured time as a run does that prints rates.
-func looked(t *testing.T, text string, changes ...sweepValue) *outcome {
+func looked(t *testing.T, text string, changes ...Setting) *Outcome {
 	t.Helper()
 	s, p := changed(t, text, changes...)
 	out, err := s.run(t.Context(), 1, p, nil, "")
@@ -106,7 +106,7 @@ func TestLookingAheadChangesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, _ := s.profile()
+		p, _ := s.LoadProfile()
 		out, err := s.run(t.Context(), 1, p, rec, "")
 		if err != nil {
 			t.Fatal(err)
@@ -137,9 +137,9 @@ func TestLoadsGoOnTogether(t *testing.T) {
 	if out.later == nil || out.later[0] == nil || out.later[1] != nil {
 		t.Fatalf("looked at: %v; want the first alone", out.later)
 	}
-	together := runText(t, text, sweepValue{"traffic.0.duration", "400us"}).results
-	if got, want := out.later[0].rate, together[0].Rate(); math.Abs(got/want-1) > 0.02 || want > 0.95*out.results[1].Rate() {
-		t.Errorf("the first load goes on with %.4g messages/s, and has %.4g beside the second, which has %.4g, and %.4g without it for the most part", got, want, together[1].Rate(), out.results[1].Rate())
+	together := runText(t, text, Setting{"traffic.0.duration", "400us"}).Results
+	if got, want := out.later[0].rate, together[0].Rate(); math.Abs(got/want-1) > 0.02 || want > 0.95*out.Results[1].Rate() {
+		t.Errorf("the first load goes on with %.4g messages/s, and has %.4g beside the second, which has %.4g, and %.4g without it for the most part", got, want, together[1].Rate(), out.Results[1].Rate())
 	}
 }
 
@@ -162,17 +162,17 @@ func TestRunThatEndsBetweenLoads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, _ := s.profile()
+	p, _ := s.LoadProfile()
 	whole, err := s.run(t.Context(), 1, p, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	until := whole.results[0].End + 100*time.Microsecond
+	until := whole.Results[0].End + 100*time.Microsecond
 	out, err := s.runUntil(t.Context(), 1, p, nil, "", until)
-	if err != nil || len(out.results) != 2 {
-		t.Fatalf("%d results of 2 loads, error %v", len(out.results), err)
+	if err != nil || len(out.Results) != 2 {
+		t.Fatalf("%d results of 2 loads, error %v", len(out.Results), err)
 	}
-	if out.results[0].Rate() != whole.results[0].Rate() || out.results[1].End != until {
-		t.Errorf("%v of %v, and until %v", out.results[0].Rate(), whole.results[0].Rate(), out.results[1].End)
+	if out.Results[0].Rate() != whole.Results[0].Rate() || out.Results[1].End != until {
+		t.Errorf("%v of %v, and until %v", out.Results[0].Rate(), whole.Results[0].Rate(), out.Results[1].End)
 	}
 }

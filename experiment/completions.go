@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rdmasim/rdmasim/experiment/chart"
 	"github.com/rdmasim/rdmasim/sim/profile"
 	"github.com/rdmasim/rdmasim/workload"
 )
@@ -12,7 +13,8 @@ import (
 // completionProfile is named in the output; nothing of it is used.
 const completionProfile = "connectx-5"
 
-func completionModels() *Experiment {
+// CompletionModels is the experiment completions. It is here and not in studies because a scenario with completions is one of its runs.
+func CompletionModels() *Experiment {
 	return &Experiment{
 		Name:    "completions",
 		Title:   "how a kernel driver such as Lustre's o2iblnd should have its completions handled: its own threads, or ib_core's direct, softirq and workqueue polling",
@@ -44,10 +46,10 @@ func completionModels() *Experiment {
 			{Key: "wake_percent", Default: "100", Min: 1, Max: 1000, Help: "cost of wake-ups and context switches, against the assumed ones"},
 			{Key: "duration_us", Default: "4000", Min: 100, Max: 1_000_000, Help: "measured time of a run, after a quarter of it"},
 		},
-		Columns: []string{"row", "model", "cores", "conns_per_peer", "completions", "turnaround_us", "rate_kps", limitedBy, "latency_us_p50", "latency_us_p99", "interrupts_kps",
+		Columns: []string{"row", "model", "cores", "conns_per_peer", "completions", "turnaround_us", "rate_kps", LimitedBy, "latency_us_p50", "latency_us_p99", "interrupts_kps",
 			"context_switches_kps", "cpu_us_per_wc", "busiest_percent", "lock_wait_percent", "fairness", "first_us", "last_us", "wakeups", "polls",
 			"prediction", "verdict", "value", "low", "high"},
-		Plots: []Plot{
+		Plots: []chart.Plot{
 			{File: "completions-conns", Title: "One peer: completions against connections", X: "conns_per_peer", Y: "rate_kps", XLabel: "conns_per_peer", YLabel: "thousand completions/s", Series: "model", Only: map[string]any{"row": "conns"}, LogX: true},
 			{File: "completions-load", Title: "Latency against rate", X: "rate_kps", Y: "latency_us_p99", XLabel: "thousand completions/s", YLabel: "99th percentile, us", Series: "model", Only: map[string]any{"row": "load"}, Least: true},
 			{File: "completions-cpu", Title: "CPU time against rate", X: "rate_kps", Y: "cpu_us_per_wc", XLabel: "thousand completions/s", YLabel: "us of CPU a completion", Series: "model", Only: map[string]any{"row": "load"}, Least: true},
@@ -77,10 +79,10 @@ type completionRun struct {
 
 func runCompletions(env *Env) error {
 	if env.rec.capture != nil || env.rec.faults != nil {
-		return usage("completions has no wire: its completions arrive by schedule: leave out --pcap and --fault")
+		return Usagef("completions has no wire: its completions arrive by schedule: leave out --pcap and --fault")
 	}
 	if plain, err := profile.Load(completionProfile); err != nil || plain.Hash() != env.Profile.Hash() {
-		return usage("completions has no device behind its queues, and no value of a profile reaches it: leave out --profile, and --set of keys with a dot (rdmasim list shows its own)")
+		return Usagef("completions has no device behind its queues, and no value of a profile reaches it: leave out --profile, and --set of keys with a dot (rdmasim list shows its own)")
 	}
 	x := &completionRun{Env: env, models: workload.O2IBModels}
 	if m := x.String("model"); m != "all" {
@@ -91,7 +93,7 @@ func runCompletions(env *Env) error {
 	}
 	name := x.String("scenario")
 	if env.rec.timeline != nil && name != "sequence" {
-		return usage("--trace records the two completions of each model: give --set scenario=sequence")
+		return Usagef("--trace records the two completions of each model: give --set scenario=sequence")
 	}
 	n := len(x.models)
 	for _, part := range []struct {
@@ -121,20 +123,20 @@ func (x *completionRun) check() error {
 	if x.String("merged") == "yes" || x.String("dim") == "yes" {
 		for _, m := range x.models {
 			if m == "legacy" || m == "direct" && x.String("dim") == "yes" {
-				return usage("merged and dim belong to ib_core's CQs with events, and %s has none: give --set model=softirq, workqueue, unbound or irq-inline", m)
+				return Usagef("merged and dim belong to ib_core's CQs with events, and %s has none: give --set model=softirq, workqueue, unbound or irq-inline", m)
 			}
 		}
 	}
 	first, n, cores := x.Int("unbound_first"), x.Int("unbound_cpus"), x.Int("cores")
 	switch {
 	case n == 0 && first != 0:
-		return usage("unbound_first=%d without a cpumask: give unbound_cpus, the number of its cores", first)
+		return Usagef("unbound_first=%d without a cpumask: give unbound_cpus, the number of its cores", first)
 	case first+n > cores:
-		return usage("a cpumask of cores %d to %d for the unbound workqueue: the host has cores 0 to %d", first, first+n-1, cores-1)
+		return Usagef("a cpumask of cores %d to %d for the unbound workqueue: the host has cores 0 to %d", first, first+n-1, cores-1)
 	case n != 0 && !slices.Contains(x.models, "unbound"):
-		return usage("only the unbound workqueue has a cpumask, and the model is %s: give --set model=unbound", x.models[0])
+		return Usagef("only the unbound workqueue has a cpumask, and the model is %s: give --set model=unbound", x.models[0])
 	case n != 0 && !slices.Contains(maskable, x.String("scenario")):
-		return usage("scenario=%s sets the cores that its workers run on: give unbound_cpus with one of %s", x.String("scenario"), strings.Join(maskable, ", "))
+		return Usagef("scenario=%s sets the cores that its workers run on: give unbound_cpus with one of %s", x.String("scenario"), strings.Join(maskable, ", "))
 	}
 	_, err := x.point(x.models[0]).build(x.Env)
 	return err

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/workload"
 )
 
@@ -81,7 +82,7 @@ func (x *completionRun) burst(part, m string, n int) error {
 	if err != nil {
 		return err
 	}
-	var row Row
+	var row table.Row
 	row.Set("row", part).Set("model", m).Set("cores", p.cores).Set("completions", n).Set("first_us", r.first).Set("last_us", r.last)
 	row.Set("wakeups", r.wakeups).Set("polls", r.polls).Set("interrupts", r.interrupts).Set("arms", r.arms)
 	row.Set("context_switches", r.switches).Set("softirqs", r.softirqs).Set("locks", r.schedLocks).Set("pool_locks", r.poolLocks)
@@ -244,13 +245,13 @@ func (x *completionRun) emit(part string, p completionPoint) error {
 }
 
 // row is the row of a run.
-func (p completionPoint) row(part string, r completionResult) Row {
+func (p completionPoint) row(part string, r completionResult) table.Row {
 	handled := r.rate * r.ms
 	if handled == 0 { // then there is no latency, and nothing for each completion
 		nothing := math.NaN()
 		handled, r.p50, r.p99, r.cpu, r.fairness = nothing, nothing, nothing, nothing, nothing
 	}
-	var row Row
+	var row table.Row
 	row.Set("row", part).Set("model", p.model).Set("cores", p.cores).Set("slower_percent", p.slower).Set("peers", p.peers).Set("conns_per_peer", p.conns)
 	row.Set("threads", p.threads).Set("vectors", p.vectorCount()).Set("cqs", p.cqs()).Set("dim", yesNo(p.dim))
 	row.Set("turnaround_us", strconv.FormatFloat(p.turnaround.Seconds()*1e6, 'f', -1, 64))

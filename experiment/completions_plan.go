@@ -3,6 +3,8 @@ package experiment
 import (
 	"fmt"
 	"time"
+
+	"github.com/rdmasim/rdmasim/experiment/table"
 )
 
 // prediction is a claim that runs can decide. Its value is computed for several seeds and costs: it is confirmed if holds is true of
@@ -221,7 +223,7 @@ func (x *completionRun) plan() error {
 		case fails:
 			verdict = "refuted"
 		}
-		var row Row
+		var row table.Row
 		row.Set("row", "plan").Set("prediction", p.id).Set("verdict", verdict).Set("value", first).Set("low", low).Set("high", high).Set("claim", p.claim).Set("value_is", p.what)
 		x.Emit(row)
 		x.Note("%s: %s: that %s (%s: %.3g, from %.3g to %.3g).", p.id, verdict, p.claim, p.what, first, low, high)

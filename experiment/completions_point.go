@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/kernel/completion"
 	"github.com/rdmasim/rdmasim/sim/os"
@@ -80,7 +81,7 @@ func (p completionPoint) build(x *Env) (*completionBed, error) {
 	}
 	m, err := os.New(e, os.Config{Params: par, CPUs: p.cores, Nodes: p.nodes, Slower: p.slower})
 	if err != nil {
-		return nil, usage("%w", err)
+		return nil, Usagef("%w", err)
 	}
 	vectors := p.vectors
 	if vectors == 0 {
@@ -88,11 +89,11 @@ func (p completionPoint) build(x *Env) (*completionBed, error) {
 	}
 	a, err := completion.New(m, completion.Config{Params: adapterCosts(x.costs), Vectors: vectors, Affinity: p.affinity, Unbound: p.unbound, Batch: p.batch, BudgetIRQ: p.budgetIRQ, BudgetWorkqueue: p.budgetWQ})
 	if err != nil {
-		return nil, usage("%w", err)
+		return nil, Usagef("%w", err)
 	}
 	b := &completionBed{e, m, a, p.load(e)}
 	if err := b.o.Start(a); err != nil {
-		return nil, usage("%w", err)
+		return nil, Usagef("%w", err)
 	}
 	return b, p.hog(m)
 }
@@ -100,12 +101,12 @@ func (p completionPoint) build(x *Env) (*completionBed, error) {
 // hog starts threads of programs that use their cores all the time.
 func (p completionPoint) hog(m *os.Machine) error {
 	if p.background > p.cores {
-		return usage("%d programs in the background of %d cores: want one for each core at most", p.background, p.cores)
+		return Usagef("%d programs in the background of %d cores: want one for each core at most", p.background, p.cores)
 	}
 	for i := range p.background {
 		set, err := m.CPUSet(i, 1)
 		if err != nil {
-			return usage("%w", err)
+			return Usagef("%w", err)
 		}
 		t := m.NewThread(fmt.Sprintf("program %d", i), set, i, func(t *os.Thread) {
 			for {
@@ -239,7 +240,7 @@ func jain(all []uint64) float64 {
 
 // setLimit says in a row what the rate was limited by: the cores, if one works for nine tenths of the time or more, or locks, if most of the CPU
 // time goes to waiting for them; else the completions that are under way, which arrive a turnaround after those before them.
-func (r *completionResult) setLimit(row *Row) {
+func (r *completionResult) setLimit(row *table.Row) {
 	limit, core := sim.Window, 0
 	for i, v := range r.busy {
 		if v > r.busy[core] {
@@ -251,5 +252,5 @@ func (r *completionResult) setLimit(row *Row) {
 			limit = sim.Lock
 		}
 	}
-	row.Set(limitedBy, limit.String()).Set(limitUnit, fmt.Sprintf("core %d", core)).Set(limitPercent, r.busiest)
+	row.Set(LimitedBy, limit.String()).Set(limitUnit, fmt.Sprintf("core %d", core)).Set(limitPercent, r.busiest)
 }

@@ -11,6 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/rdmasim/rdmasim/experiment/table"
+	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/workload"
 )
@@ -18,15 +20,31 @@ import (
 // completionRows runs the experiment with settings.
 func completionRows(t *testing.T, set ...string) *Result {
 	t.Helper()
-	x, err := Find("completions")
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := x.Execute(t.Context(), Request{Set: set, Seed: 1}, nil)
+	res, err := CompletionModels().Execute(t.Context(), Request{Set: set, Seed: 1}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return res
+}
+
+// ofKind are the rows of a kind.
+func ofKind(res *Result, kind string) (all []table.Row) {
+	for _, r := range res.Rows {
+		if r.Get("row") == kind {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// numberIn is a number of a row that has it.
+func numberIn(t *testing.T, r *table.Row, key string) float64 {
+	t.Helper()
+	v, ok := r.Float(key)
+	if !ok {
+		t.Errorf("%v: no %s", r.Get("model"), key)
+	}
+	return v
 }
 
 // The counts of a burst that follow from the source of o2iblnd and of ib_core, for 1 to 40 completions on an idle machine.
@@ -87,9 +105,9 @@ func TestCompletionEstimates(t *testing.T) {
 	}
 	res := completionRows(t, "scenario=conns", "credits=64", "turnaround_us=5")
 	rate := func(model string, conns int) float64 {
-		for _, r := range res.kind("conns") {
+		for _, r := range ofKind(res, "conns") {
 			if r.Get("model") == model && r.Get("conns_per_peer") == conns {
-				return value(t, &r, "rate_kps")
+				return numberIn(t, &r, "rate_kps")
 			}
 		}
 		t.Fatalf("no row of %s with %d connections", model, conns)
@@ -99,9 +117,9 @@ func TestCompletionEstimates(t *testing.T) {
 	about("legacy, eight", rate("legacy", 8), 1400, 0.05)
 	about("workqueue, one connection", rate("workqueue", 1), 390, 0.05)
 	about("workqueue, four", rate("workqueue", 4), 1550, 0.05)
-	for _, r := range completionRows(t, "scenario=burst").kind("burst") {
+	for _, r := range ofKind(completionRows(t, "scenario=burst"), "burst") {
 		if want := map[any]float64{"legacy": 12, "workqueue": 9.4, "unbound": 10.8, "softirq": 7.3, "irq-inline": 7.1}[r.Get("model")]; want != 0 && r.Get("completions") == 2 {
-			about(fmt.Sprint(r.Get("model"), ", two at once"), value(t, &r, "last_us"), want, 0.06)
+			about(fmt.Sprint(r.Get("model"), ", two at once"), numberIn(t, &r, "last_us"), want, 0.06)
 		}
 	}
 }
@@ -115,9 +133,9 @@ func TestLimitOfCompletions(t *testing.T) {
 		{completionResult{busiest: 20, busy: []float64{3, 20}}, "window"}, {completionResult{busiest: 99, busy: []float64{99, 20}}, "CPU"},
 		{completionResult{busiest: 99, busy: []float64{99, 20}, lockWait: 60}, "lock"}, {completionResult{busiest: 20, busy: []float64{20}, lockWait: 60}, "window"},
 	} {
-		var row Row
-		if c.r.setLimit(&row); row.Get(limitedBy) != c.want {
-			t.Errorf("%+v: %v", c.r, row.Get(limitedBy))
+		var row table.Row
+		if c.r.setLimit(&row); row.Get(LimitedBy) != c.want {
+			t.Errorf("%+v: %v", c.r, row.Get(LimitedBy))
 		}
 	}
 }
@@ -128,8 +146,8 @@ func TestLimitOfCompletions(t *testing.T) {
 // estimate holds.
 func TestLegacySleepsWithOneConnection(t *testing.T) {
 	run := func(set ...string) (rate, switches float64) {
-		rows := completionRows(t, append([]string{"scenario=conns", "model=legacy", "credits=64", "turnaround_us=5"}, set...)...).kind("conns")
-		return value(t, &rows[0], "rate_kps"), value(t, &rows[0], "context_switches_kps")
+		rows := ofKind(completionRows(t, append([]string{"scenario=conns", "model=legacy", "credits=64", "turnaround_us=5"}, set...)...), "conns")
+		return numberIn(t, &rows[0], "rate_kps"), numberIn(t, &rows[0], "context_switches_kps")
 	}
 	if rate, switches := run(); rate > 1100 || switches/rate < 0.2 {
 		t.Errorf("%.0f kps with %.0f context switches", rate, switches)
@@ -176,8 +194,8 @@ func TestCrossovers(t *testing.T) {
 func TestCompletionOrder(t *testing.T) {
 	res := completionRows(t, "scenario=load", "duration_us=1000")
 	sum := map[any]float64{}
-	for _, r := range res.kind("load") {
-		sum[r.Get("model")] += value(t, &r, "inversions")
+	for _, r := range ofKind(res, "load") {
+		sum[r.Get("model")] += numberIn(t, &r, "inversions")
 	}
 	for _, m := range workload.O2IBModels {
 		if (sum[m] > 0) != (m == "legacy") {
@@ -188,10 +206,7 @@ func TestCompletionOrder(t *testing.T) {
 
 // What cannot be is refused before anything runs.
 func TestImpossibleCompletions(t *testing.T) {
-	x, err := Find("completions")
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := CompletionModels()
 	for _, c := range []struct{ set, want string }{
 		{"cores=4 threads=5 model=legacy", "threads=5 in each CPU partition of 4 CPUs: want 1 to 4"}, {"cores=4 vectors=5", "5 completion vectors: the device has 1 to 4"},
 		{"cores=6 partitions=4", "partitions=4 of 6 CPUs"}, {"cores=6 nodes=4", "6 CPUs on 4 NUMA nodes"},
@@ -244,10 +259,30 @@ func BenchmarkCompletions(b *testing.B) {
 // No core is busy for longer than the measured time, however long a handler is beside it.
 func TestNoCoreIsBusyForLongerThanTheRun(t *testing.T) {
 	for _, handler := range []string{"2500", "100000"} {
-		for _, r := range completionRows(t, "scenario=load", "duration_us=100", "handler_ns="+handler, "cores=2", "threads=2", "peers=2").kind("load") {
-			if busiest := value(t, &r, "busiest_percent"); busiest > 100.0001 {
+		for _, r := range ofKind(completionRows(t, "scenario=load", "duration_us=100", "handler_ns="+handler, "cores=2", "threads=2", "peers=2"), "load") {
+			if busiest := numberIn(t, &r, "busiest_percent"); busiest > 100.0001 {
 				t.Errorf("handlers of %s ns, %s: the busiest core %.2f %%", handler, r.Get("model"), busiest)
 			}
+		}
+	}
+}
+
+// An experiment's own costs are those that others name.
+func TestCostsOfCompletions(t *testing.T) {
+	plain, slow := hostCosts(nil), hostCosts(map[string]string{"wake-up": "5us"})
+	if slow.Wake != 5*sim.Microsecond || plain.Wake == slow.Wake {
+		t.Errorf("wake-up %v, %v", plain.Wake, slow.Wake)
+	}
+	slow.Wake = plain.Wake
+	if slow != plain {
+		t.Error("another cost changed too")
+	}
+	if n := len(assumedCosts()); n < 10 {
+		t.Errorf("%d assumed costs", n)
+	}
+	for _, c := range assumedCosts() {
+		if d, err := input.ParseTime(c.Value); err != nil || d <= 0 {
+			t.Errorf("%s: %q, %v", c.Name, c.Value, err)
 		}
 	}
 }

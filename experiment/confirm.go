@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/profile"
 	"github.com/rdmasim/rdmasim/workload"
@@ -49,7 +50,7 @@ func (r *raise) apply(p *profile.Profile) (*profile.Profile, string, error) {
 	raised := p.Clone()
 	var changed []string
 	change := func(v profile.Value, double bool) error {
-		n, ok := amount(v.Kind, v.Text)
+		n, ok := v.Kind.Amount(v.Text)
 		if !ok || n == 0 {
 			return nil
 		}
@@ -58,7 +59,7 @@ func (r *raise) apply(p *profile.Profile) (*profile.Profile, string, error) {
 		} else if n /= 2; n == 0 {
 			return nil
 		}
-		text := amountText(v.Kind, n)
+		text := v.Kind.Format(n)
 		if err := raised.Set(v.Key, text); err != nil {
 			return fmt.Errorf("%s=%s: %w", v.Key, text, err)
 		}
@@ -90,12 +91,13 @@ func (r *raise) apply(p *profile.Profile) (*profile.Profile, string, error) {
 	return raised, what, errors.Join(errs, raised.Validate())
 }
 
-// raiseWire is the raise of a wire of InfiniBand: one with twice the lanes.
-func raiseWire(p *profile.Profile) raise {
-	if p.Resolved().Link.InfiniBand {
-		return raise{double: []string{"ib.width"}}
+// Raise makes a profile with more of a resource, and says what has changed; a wire of InfiniBand gets twice the lanes.
+func Raise(r sim.Resource, p *profile.Profile) (*profile.Profile, string, error) {
+	up := raises[r]
+	if r == sim.Wire && p.Resolved().Link.InfiniBand {
+		up = raise{double: []string{"ib.width"}}
 	}
-	return raises[sim.Wire]
+	return up.apply(p)
 }
 
 // wider is the scenario with twice as many requests outstanding, and what that takes of the profile. It reports what changed, "" if nothing can.
@@ -122,8 +124,8 @@ func (s *Scenario) wider(p *profile.Profile) (*Scenario, *profile.Profile, strin
 	}
 	for _, k := range []string{"hca.log_max_ra_req", "hca.log_max_ra_res"} {
 		if v, ok := p.Lookup(k); ok && len(changed) > 0 {
-			if n, ok := amount(v.Kind, v.Text); ok && n < 7 {
-				_ = raised.Set(k, amountText(v.Kind, n+1)) // it is far from what a byte holds
+			if n, ok := v.Kind.Amount(v.Text); ok && n < 7 {
+				_ = raised.Set(k, v.Kind.Format(n+1)) // it is far from what a byte holds
 			}
 		}
 	}
@@ -133,56 +135,52 @@ func (s *Scenario) wider(p *profile.Profile) (*Scenario, *profile.Profile, strin
 // rose is by how much the rate must be higher for a limit to count as confirmed.
 const rose = 0.05
 
-// confirmation is what a second run with the limit raised says.
-type confirmation struct {
-	what          string // was raised
-	unit          string // of the rates; empty: M/s
-	before, after float64
+// Confirmation is what a second run with the limit raised says.
+type Confirmation struct {
+	What          string // was raised
+	Unit          string // of the rates; empty: M/s
+	Before, After float64
 	each          []float64 // rates of the loads
-	then          string    // what limits the second run
-	why           string    // there was no second run
+	Then          string    // what limits the second run
+	Why           string    // there was no second run
 }
 
 // confirm runs the scenario again with the resource raised that its first run was limited by.
-func (s *Scenario) confirm(ctx context.Context, seed uint64, p *profile.Profile, rec *recorder, out *outcome, name string) (*confirmation, error) {
+func (s *Scenario) confirm(ctx context.Context, seed uint64, p *profile.Profile, rec *recorder, out *Outcome, name string) (*Confirmation, error) {
 	l, ok := out.use.limit()
-	c := &confirmation{before: totalRate(out.results) / 1e6}
+	c := &Confirmation{Before: totalRate(out.Results) / 1e6}
 	switch {
 	case !ok:
-		c.why = "the run was too short to tell what limits it"
-	case c.before == 0:
-		c.why = "there is no rate to compare"
+		c.Why = "the run was too short to tell what limits it"
+	case c.Before == 0:
+		c.Why = "there is no rate to compare"
 	}
-	if c.why != "" {
+	if c.Why != "" {
 		return c, nil
 	}
 	again, raised, err := s, p, error(nil)
 	if l.Resource == sim.Window {
-		again, raised, c.what = s.wider(p)
+		again, raised, c.What = s.wider(p)
 	} else {
-		r := raises[l.Resource]
-		if l.Resource == sim.Wire {
-			r = raiseWire(p)
-		}
-		raised, c.what, err = r.apply(p)
+		raised, c.What, err = Raise(l.Resource, p)
 	}
 	if err != nil {
-		c.why = fmt.Sprintf("the profile does not allow more of it: %v", err)
+		c.Why = fmt.Sprintf("the profile does not allow more of it: %v", err)
 		return c, nil
 	}
-	if c.what == "" {
-		c.why = "nothing of the profile or the scenario raises it"
+	if c.What == "" {
+		c.Why = "nothing of the profile or the scenario raises it"
 		return c, nil
 	}
 	second, err := again.run(ctx, seed, raised, rec.silent(), name)
 	if err != nil {
-		return nil, fmt.Errorf("--confirm, with %s: %w", c.what, err)
+		return nil, fmt.Errorf("--confirm, with %s: %w", c.What, err)
 	}
-	c.after = totalRate(second.results) / 1e6
+	c.After = totalRate(second.Results) / 1e6
 	if l, ok := second.use.limit(); ok {
-		c.then = ", where the limit is " + l.Resource.String()
+		c.Then = ", where the limit is " + l.Resource.String()
 	}
-	for _, r := range second.results {
+	for _, r := range second.Results {
 		c.each = append(c.each, r.Rate()/1e6)
 	}
 	return c, nil
@@ -196,12 +194,12 @@ func totalRate(results []*workload.Result) (sum float64) {
 }
 
 // holds says whether the rate rose.
-func (c *confirmation) holds() bool { return c.why == "" && c.after > c.before*(1+rose) }
+func (c *Confirmation) holds() bool { return c.Why == "" && c.After > c.Before*(1+rose) }
 
 // verdict is the word of a row.
-func (c *confirmation) verdict() string {
+func (c *Confirmation) verdict() string {
 	switch {
-	case c.why != "":
+	case c.Why != "":
 		return "not tried"
 	case c.holds():
 		return "yes"
@@ -210,19 +208,26 @@ func (c *confirmation) verdict() string {
 }
 
 // String says what was found, in a sentence.
-func (c *confirmation) String() string {
+func (c *Confirmation) String() string {
 	switch {
-	case c.why != "":
-		return "not confirmed: " + c.why
+	case c.Why != "":
+		return "not confirmed: " + c.Why
 	case c.holds():
-		return fmt.Sprintf("confirmed: %s -> %s %s with %s%s", short(c.before), short(c.after), cmp.Or(c.unit, "M/s"), c.what, c.then)
+		return fmt.Sprintf("confirmed: %s -> %s %s with %s%s", table.Short(c.Before), table.Short(c.After), cmp.Or(c.Unit, "M/s"), c.What, c.Then)
 	}
-	return fmt.Sprintf("refuted: %s -> %s %s with %s%s", short(c.before), short(c.after), cmp.Or(c.unit, "M/s"), c.what, c.then)
+	return fmt.Sprintf("refuted: %s -> %s %s with %s%s", table.Short(c.Before), table.Short(c.After), cmp.Or(c.Unit, "M/s"), c.What, c.Then)
+}
+
+// Confirmed adds to a row whose limit is known what a second run says about it, and notes it. name is what to call the run.
+func (e *Env) Confirmed(row *table.Row, name string, c *Confirmation) {
+	row.Set(Confirmed, c.verdict())
+	busy, _ := row.Float(limitPercent)
+	e.Note("%s: limited by %v (%v, %s %% busy); %s.", name, row.Get(LimitedBy), row.Get(limitUnit), table.Short(busy), c)
 }
 
 // confirmLimit adds to rows, one for each load, what a second run says about the limit, and notes it. run is what to call the run.
-func (out *outcome) confirmLimit(env *Env, s *Scenario, p *profile.Profile, name, run string, rows ...*Row) error {
-	if !env.confirm || len(rows) == 0 {
+func (out *Outcome) confirmLimit(env *Env, s *Scenario, p *profile.Profile, name, run string, rows ...*table.Row) error {
+	if !env.Confirm || len(rows) == 0 {
 		return nil
 	}
 	c, err := s.confirm(env.Ctx, env.Seed, p, env.rec, out, name)
@@ -230,7 +235,7 @@ func (out *outcome) confirmLimit(env *Env, s *Scenario, p *profile.Profile, name
 		return err
 	}
 	for i, row := range rows {
-		row.Set(confirmed, c.verdict())
+		row.Set(Confirmed, c.verdict())
 		if i < len(c.each) {
 			row.Set(raisedRate, c.each[i])
 		}
@@ -239,6 +244,6 @@ func (out *outcome) confirmLimit(env *Env, s *Scenario, p *profile.Profile, name
 	if run != "" {
 		run += ": "
 	}
-	env.Note("%slimited by %s (%s, %s %% busy); %s.", run, out.limitWord(l), l.Unit, short(float64(l.PerMille)/10), c)
+	env.Note("%slimited by %s (%s, %s %% busy); %s.", run, out.limitWord(l), l.Unit, table.Short(float64(l.PerMille)/10), c)
 	return nil
 }

@@ -26,7 +26,7 @@ func runIncast(t *testing.T, capture string, set ...string) map[string]float64 {
 	if err := os.WriteFile(name, []byte(incast), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	x, err := Open(t.Context(), name)
+	x, err := OpenScenario(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestDropsDespitePauses(t *testing.T) {
 	if err := os.WriteFile(name, []byte(incast), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	x, err := Open(t.Context(), name)
+	x, err := OpenScenario(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,10 +49,10 @@ func overPort(t rapid.TB, text, profile string) float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s, err = s.with(sweepValue{"profile", profile}); err != nil {
+	if s, err = s.With(Setting{"profile", profile}); err != nil {
 		t.Fatal(err)
 	}
-	p, err := s.profile()
+	p, err := s.LoadProfile()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func overPort(t rapid.TB, text, profile string) float64 {
 		t.Skip(err)
 	}
 	bits, measured := 0.0, out.loads[0].Duration.Seconds()
-	for i, r := range out.results {
+	for i, r := range out.Results {
 		bits += r.Rate() * float64(out.loads[i].Payload) * 8 * measured
 	}
 	return bits - 100e9*measured

@@ -1,8 +1,11 @@
 package experiment
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/sim/testbed"
 )
 
@@ -43,8 +46,8 @@ func growth(before, after []testbed.Reading) []reading {
 	return g
 }
 
-// counter is the sum of the counters of a short name, with or without its host.
-func (o *outcome) counter(name string) (float64, bool) {
+// Counter is the sum of the counters of a short name, with or without its host.
+func (o *Outcome) Counter(name string) (float64, bool) {
 	sum, found := 0.0, false
 	for i := range o.counters {
 		r := &o.counters[i]
@@ -54,4 +57,42 @@ func (o *outcome) counter(name string) (float64, bool) {
 		}
 	}
 	return sum, found
+}
+
+// Metric is a value of the first load's row, or with its name before it of another one's, or
+// the sum of a counter. note, unless empty, is why the value means little.
+func (o *Outcome) Metric(name string) (v float64, note string, err error) {
+	if o.row != nil {
+		if v, ok := o.row.Float(name); ok {
+			return v, "", nil
+		}
+		return 0, "", fmt.Errorf("there is no metric %q%s", name, input.Suggest(name, o.row.Keys()))
+	}
+	for i, l := range o.loads {
+		own := name
+		if i > 0 {
+			var its bool
+			if own, its = strings.CutPrefix(name, l.Name+"."); !its {
+				continue
+			}
+		}
+		row := trafficRow(l, o.Results[i])
+		v, ok := row.Float(own)
+		if !ok {
+			continue
+		}
+		if strings.HasSuffix(own, "_mps") || own == "gbps" {
+			note = o.unsteady(i)
+		}
+		return v, note, nil
+	}
+	if v, ok := o.Counter(name); ok {
+		return v, "", nil
+	}
+	row := trafficRow(o.loads[0], o.Results[0])
+	names := slices.Clone(row.Keys())
+	for i := range o.counters {
+		names = append(names, o.counters[i].short(false))
+	}
+	return 0, "", fmt.Errorf("there is no metric %q%s", name, input.Suggest(name, names))
 }

@@ -51,7 +51,7 @@ func TestLoadsThatDie(t *testing.T) {
 // TestRefusedReceives: without a receive, and with retries that end, the error of the run says when and after how many transmissions.
 func TestRefusedReceives(t *testing.T) {
 	for retries, want := range map[string]string{"0": "RNR_RETRY_EXC_ERR, 1 transmission (", "2": "RNR_RETRY_EXC_ERR, 3 transmissions (", "6": "RNR_RETRY_EXC_ERR, 7 transmissions ("} {
-		x, err := Open(t.Context(), "stream.yaml")
+		x, err := OpenScenario(t.Context(), "stream.yaml")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
-	"github.com/rdmasim/rdmasim/fixtures"
+	"github.com/rdmasim/rdmasim/experiment/chart"
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
@@ -31,7 +31,7 @@ type Experiment struct {
 	Params      []Param
 	Columns     []string
 	More        More
-	Plots       []Plot
+	Plots       []chart.Plot
 	// Drawings are the names of pictures that Run may add to its result.
 	Drawings []string
 	// Many says that Run makes more than one run. With Timeline it writes --trace by itself all the same.
@@ -51,24 +51,25 @@ type Experiment struct {
 	scenario *Scenario
 }
 
+// AssumedCost is a time that an experiment assumes beside its profile and its parameters.
+type AssumedCost struct{ Name, Value string }
+
 // Env is what a running experiment has.
 type Env struct {
 	Ctx     context.Context
 	Profile *profile.Profile
 	Seed    uint64
 	Out     *Result
+	Confirm bool // a second run shall say whether what limits a run is its limit
 	rec     *recorder
 	// counters asks for a row for each counter that changed.
 	counters bool
-	confirm  bool // a second run shall say whether what limits a run is its limit
 	vals     map[string]string
-	prefix   []sweepValue
+	prefix   []Setting
 	costs    map[string]string // other values of the experiment's costs
 	// Progress is called before each run; it may be nil.
 	Progress func(done, total int, what string)
 }
-
-type sweepValue struct{ key, val string }
 
 // String is the value of a parameter.
 func (e *Env) String(key string) string { return e.vals[key] }
@@ -83,17 +84,17 @@ func (e *Env) Int(key string) int {
 }
 
 // Emit appends a row, after the values that the sweep set.
-func (e *Env) Emit(r Row) {
+func (e *Env) Emit(r table.Row) {
 	if len(e.prefix) == 0 {
 		e.Out.Rows = append(e.Out.Rows, r)
 		return
 	}
-	var full Row
+	var full table.Row
 	for _, s := range e.prefix {
-		full.Set(s.key, s.val)
+		full.Set(s.Key, s.Value)
 	}
-	for _, k := range r.keys {
-		full.Set(k, r.vals[k])
+	for _, k := range r.Keys() {
+		full.Set(k, r.Get(k))
 	}
 	e.Out.Rows = append(e.Out.Rows, full)
 }
@@ -102,7 +103,7 @@ func (e *Env) Emit(r Row) {
 func (e *Env) Note(format string, args ...any) {
 	what := fmt.Sprintf(format, args...)
 	if len(e.prefix) > 0 {
-		what = pointName(e.prefix) + ": " + what
+		what = PointName(e.prefix) + ": " + what
 	}
 	e.Out.Note("%s", what)
 }
@@ -118,6 +119,13 @@ func (e *Env) Step(done, total int, what string) error {
 	return nil
 }
 
+// Silent is e for runs of which nothing is kept: no rows, notes, progress, capture or timeline. The faults are the same.
+func (e *Env) Silent() *Env {
+	s := *e
+	s.Out, s.Progress, s.rec = &Result{}, nil, e.rec.silent()
+	return &s
+}
+
 // ErrInterrupted ends a run whose context was cancelled; its rows stay.
 var ErrInterrupted = errors.New("interrupted")
 
@@ -130,29 +138,8 @@ func (e *UsageError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *UsageError) Unwrap() error { return e.Err }
 
-func usage(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
-
-// All are the named experiments, by name.
-func All() []*Experiment {
-	all := []*Experiment{uarSharing(), uarFactorial(), bfregMap(), onDemandPaging(), xrcLifetimes(), completionModels(), detection()}
-	sort.Slice(all, func(i, j int) bool { return all[i].Name < all[j].Name })
-	return all
-}
-
-// Find returns the experiment of a name, or an error with the nearest one.
-func Find(name string) (*Experiment, error) {
-	var names []string
-	for _, x := range All() {
-		if x.Name == name {
-			return x, nil
-		}
-		names = append(names, x.Name)
-	}
-	if own, err := fixtures.List("scenarios"); err == nil && slices.Contains(own, name+".yaml") {
-		return nil, usage("%q is a scenario: did you mean %s.yaml?", name, name)
-	}
-	return nil, usage("unknown experiment %q%s; rdmasim list shows all of them, and the path of a scenario ends in .yaml", name, input.Suggest(name, names))
-}
+// Usagef makes a UsageError.
+func Usagef(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
 
 // Request is what a run command asks for.
 type Request struct {
@@ -172,7 +159,8 @@ type Request struct {
 	Lockstep bool
 	// Confirm runs again with more of what limits a run.
 	Confirm bool
-	costs   map[string]string // other values of the experiment's costs, by their names
+	// Costs are other values of the experiment's costs, by their names.
+	Costs map[string]string
 }
 
 // Execute runs an experiment once, or once for each combination of the sweep.
@@ -181,26 +169,26 @@ func (x *Experiment) Execute(ctx context.Context, req Request, progress func(don
 		return x.scenario.execute(ctx, x, req, progress)
 	}
 	if req.Counters {
-		return nil, usage("--counters prints the counters of a scenario, and %s is an experiment: leave the flag out", x.Name)
+		return nil, Usagef("--counters prints the counters of a scenario, and %s is an experiment: leave the flag out", x.Name)
 	}
 	if req.Confirm && !x.Confirms {
-		return nil, usage("--confirm: %s does not name what limits its runs: leave the flag out", x.Name)
+		return nil, Usagef("--confirm: %s does not name what limits its runs: leave the flag out", x.Name)
 	}
 	name := req.Profile
 	if name == "" {
 		name = x.Profile
 	}
-	vals, over, err := x.settings(req.Set)
+	vals, over, err := x.Settings(req.Set)
 	if err != nil {
 		return nil, err
 	}
 	prof, err := profile.Load(name)
 	if err != nil {
-		return nil, usage("--profile: %w", err)
+		return nil, Usagef("--profile: %w", err)
 	}
 	for _, kv := range over {
-		if err := prof.Set(kv.key, kv.val); err != nil {
-			return nil, &UsageError{fmt.Errorf("--set %s=%s: %w", kv.key, kv.val, err)}
+		if err := prof.Set(kv.Key, kv.Value); err != nil {
+			return nil, &UsageError{fmt.Errorf("--set %s=%s: %w", kv.Key, kv.Value, err)}
 		}
 	}
 	points, err := req.points(func(k, v string) error {
@@ -217,7 +205,7 @@ func (x *Experiment) Execute(ctx context.Context, req Request, progress func(don
 		return nil, err
 	}
 	if (len(points) > 1 || x.Many && !x.Timeline) && req.Trace != "" {
-		return nil, usage("--trace records a single run, and this experiment makes several: use a scenario file without --sweep")
+		return nil, Usagef("--trace records a single run, and this experiment makes several: use a scenario file without --sweep")
 	}
 	rec, err := req.recorder(ctx)
 	if err != nil {
@@ -225,29 +213,29 @@ func (x *Experiment) Execute(ctx context.Context, req Request, progress func(don
 	}
 	defer func() { rec.notes(res); err = rec.end(err) }()
 	res = &Result{Name: x.Name, Version: req.Version, Profile: name, ProfileHash: prof.Hash(), Seed: req.Seed,
-		Hypotheses: []string{}, Rows: []Row{}, Notes: []string{}, Columns: x.Columns, More: x.More, Plots: x.Plots}
+		Hypotheses: []string{}, Rows: []table.Row{}, Notes: []string{}, Columns: x.Columns, More: x.More, Plots: x.Plots}
 	if len(points) > 1 {
 		res.Columns = append(sweepKeys(points[0]), res.Columns...)
 		res.Plots = split(x.Plots, sweepKeys(points[0]))
 	}
 	for i, pt := range points {
 		env := &Env{Ctx: ctx, Profile: prof, Seed: req.Seed, Out: res, vals: map[string]string{}, prefix: pt,
-			Progress: progress, rec: rec, costs: req.costs, confirm: req.Confirm}
+			Progress: progress, rec: rec, costs: req.Costs, Confirm: req.Confirm}
 		for k, v := range vals {
 			env.vals[k] = v
 		}
 		for _, s := range pt {
-			if _, ok := env.vals[s.key]; ok {
-				env.vals[s.key] = s.val
+			if _, ok := env.vals[s.Key]; ok {
+				env.vals[s.Key] = s.Value
 				continue
 			}
 			clone := env.Profile.Clone()
-			if err := clone.Set(s.key, s.val); err != nil {
-				return nil, &UsageError{fmt.Errorf("--sweep %s=%s: %w", s.key, s.val, err)}
+			if err := clone.Set(s.Key, s.Value); err != nil {
+				return nil, &UsageError{fmt.Errorf("--sweep %s=%s: %w", s.Key, s.Value, err)}
 			}
 			env.Profile = clone
 		}
-		res.Hypotheses = union(res.Hypotheses, env.Profile.Hypotheses())
+		res.AddHypotheses(env.Profile)
 		res.addProfile(i, name, env.Profile.Hash())
 		if err := x.Run(env); err != nil {
 			if errors.Is(err, ErrInterrupted) {
@@ -260,36 +248,36 @@ func (x *Experiment) Execute(ctx context.Context, req Request, progress func(don
 	return res, nil
 }
 
-func sweepKeys(pt []sweepValue) []string {
+func sweepKeys(pt []Setting) []string {
 	var keys []string
 	for _, s := range pt {
-		keys = append(keys, s.key)
+		keys = append(keys, s.Key)
 	}
 	return keys
 }
 
-// settings splits --set into the experiment's own parameters, checked, and
+// Settings splits --set into the experiment's own parameters, checked, and
 // overrides of the profile, which have a dot in their key.
-func (x *Experiment) settings(set []string) (map[string]string, []sweepValue, error) {
+func (x *Experiment) Settings(set []string) (map[string]string, []Setting, error) {
 	vals := map[string]string{}
 	for _, p := range x.Params {
 		vals[p.Key] = p.Default
 	}
-	var over []sweepValue
+	var over []Setting
 	for _, kv := range set {
 		k, v, ok := strings.Cut(kv, "=")
 		if !ok {
-			return nil, nil, usage("--set %q is not of the form key=value", kv)
+			return nil, nil, Usagef("--set %q is not of the form key=value", kv)
 		}
 		if p := x.param(k); p != nil {
 			if err := p.check(v); err != nil {
-				return nil, nil, usage("--set %s: %w", kv, err)
+				return nil, nil, Usagef("--set %s: %w", kv, err)
 			}
 			vals[k] = v
 		} else if strings.Contains(k, ".") {
-			over = append(over, sweepValue{k, v})
+			over = append(over, Setting{k, v})
 		} else {
-			return nil, nil, usage("--set %s: %s has no key %q%s", kv, x.Name, k, input.Suggest(k, x.keys()))
+			return nil, nil, Usagef("--set %s: %s has no key %q%s", kv, x.Name, k, input.Suggest(k, x.keys()))
 		}
 	}
 	return vals, over, nil
@@ -335,38 +323,38 @@ const mostRuns = 100_000
 func oneKey(k string) string { return strings.TrimPrefix(k, "set.") }
 
 // points turns the sweeps into their combinations, the last key fastest.
-func (r *Request) points(check func(k, v string) error) ([][]sweepValue, error) {
-	points := [][]sweepValue{nil}
+func (r *Request) points(check func(k, v string) error) ([][]Setting, error) {
+	points := [][]Setting{nil}
 	swept := map[string]bool{}
 	for _, s := range r.Sweep {
 		k, list, ok := strings.Cut(s, "=")
 		if !ok || list == "" {
-			return nil, usage("--sweep %q is not of the form key=v1,v2,...", s)
+			return nil, Usagef("--sweep %q is not of the form key=v1,v2,...", s)
 		}
 		if swept[oneKey(k)] {
-			return nil, usage("--sweep: %s is swept twice: give all its values at once, as in %s=v1,v2,...", oneKey(k), oneKey(k))
+			return nil, Usagef("--sweep: %s is swept twice: give all its values at once, as in %s=v1,v2,...", oneKey(k), oneKey(k))
 		}
 		swept[oneKey(k)] = true
 		if i := slices.IndexFunc(r.Set, func(kv string) bool { return strings.HasPrefix(oneKey(kv), oneKey(k)+"=") }); i >= 0 {
-			return nil, usage("--sweep gives %s its values: leave out --set %s", k, r.Set[i])
+			return nil, Usagef("--sweep gives %s its values: leave out --set %s", k, r.Set[i])
 		}
 		if k == "profile" && r.Profile != "" {
-			return nil, usage("--sweep gives the profiles: leave out --profile %s", r.Profile)
+			return nil, Usagef("--sweep gives the profiles: leave out --profile %s", r.Profile)
 		}
 		values := strings.Split(list, ",")
 		if len(values) > mostRuns/len(points) {
-			return nil, usage("--sweep %s: the sweeps make more than %d runs, the most of one command: give fewer values", k, mostRuns)
+			return nil, Usagef("--sweep %s: the sweeps make more than %d runs, the most of one command: give fewer values", k, mostRuns)
 		}
-		var next [][]sweepValue
+		var next [][]Setting
 		for _, pt := range points {
 			for i, v := range values {
 				if err := check(k, v); err != nil {
-					return nil, usage("--sweep %s: %w", s, err)
+					return nil, Usagef("--sweep %s: %w", s, err)
 				}
 				if slices.Contains(values[:i], v) {
-					return nil, usage("--sweep %s: %s is given twice", s, v)
+					return nil, Usagef("--sweep %s: %s is given twice", s, v)
 				}
-				next = append(next, append(append([]sweepValue(nil), pt...), sweepValue{k, v}))
+				next = append(next, append(append([]Setting(nil), pt...), Setting{k, v}))
 			}
 		}
 		points = next

@@ -8,71 +8,18 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
+	"github.com/rdmasim/rdmasim/experiment/chart"
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/fixtures"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-func TestEval(t *testing.T) {
-	look := func(run, metric string) (float64, error) {
-		if run == "a" && metric == "pcie.rx_bytes" {
-			return 8, nil
-		}
-		if run == "b" {
-			return 2, nil
-		}
-		return 0, errors.New("no such metric")
-	}
-	for _, c := range []struct {
-		expr string
-		want float64
-	}{{"1 + 2 * 3", 7}, {"a.pcie.rx_bytes / b.x", 4}, {"100 * (1 - b.y / a.pcie.rx_bytes)", 75}, {"-b.x", -2}, {"1e3/4", 250}} {
-		if got, err := Eval(c.expr, look); err != nil || got != c.want {
-			t.Errorf("%s: got %v, %v, want %v", c.expr, got, err, c.want)
-		}
-	}
-	for _, bad := range []string{"", "a", "a.b", "f(1)", "1 / (b.x - 2)", "1 << 3", `"x"`, "b.x; 2"} {
-		if v, err := Eval(bad, look); err == nil {
-			t.Errorf("%q gave %v, want an error", bad, v)
-		}
-	}
-}
-
-// A file of figures is read before it has values: a difference that divides is not zero yet, and what is named behind it counts.
-func TestNamesOfAnExpression(t *testing.T) {
-	var got []string
-	note := func(run, metric string) error {
-		got = append(got, run+" "+metric)
-		return nil
-	}
-	if err := Names("1000 / (a.y - b.y) * -c.nic.z + 0", note); err != nil || !slices.Equal(got, []string{"a y", "b y", "c nic.z"}) {
-		t.Errorf("%q, %v", got, err)
-	}
-	for _, bad := range []string{"", "a", "f(1)", "1 << 3", `"x"`, "b.x; 2", "1/(a-b)", "+1", "2i"} {
-		if err := Names(bad, note); err == nil {
-			t.Errorf("%q is taken", bad)
-		}
-	}
-	text := "check: 99\ntitle: x\nsource: x\nscenario: {name: s, traffic: [{messages: 10}]}\nruns: {one: {}, two: {traffic.0.payload: 4KiB}}\n" +
-		"figures:\n  - {id: 99a, name: x, value: 1 / (one.rate_mps - two.rate_mps), expected: 1, unit: x, tolerance: 10%, kind: predicted}\n"
-	if _, err := ParseValidation("v.yaml", []byte(text)); err != nil {
-		t.Error(err)
-	}
-}
-
-func FuzzEval(f *testing.F) {
-	f.Add("100 * (1 - a.x / b.y.z)")
-	f.Fuzz(func(_ *testing.T, s string) {
-		_, _ = Eval(s, func(string, string) (float64, error) { return 1, nil })
-	})
-}
-
 func TestRowKeepsOrderAndRounds(t *testing.T) {
-	var r Row
+	var r table.Row
 	r.Set("z", 1).Set("a", 1.23456789).Set("b", "x").Set("z", 2)
 	got, err := json.Marshal(r)
 	if err != nil || string(got) != `{"z":2,"a":1.23457,"b":"x"}` {
@@ -81,8 +28,8 @@ func TestRowKeepsOrderAndRounds(t *testing.T) {
 }
 
 func TestFormats(t *testing.T) {
-	res := &Result{Name: "x", Version: "1", Profile: "p", ProfileHash: "h", Rows: []Row{}, Hypotheses: []string{"uar.bf_conflict=none"}}
-	var r Row
+	res := &Result{Name: "x", Version: "1", Profile: "p", ProfileHash: "h", Rows: []table.Row{}, Hypotheses: []string{"uar.bf_conflict=none"}}
+	var r table.Row
 	res.Rows = append(res.Rows, *r.Set("rate_mps", 1.5).Set("name", "n").Set("none", math.Inf(1)).Set("nan", math.NaN()))
 	res.Note("something")
 	for format, want := range map[string]string{"table": "INCOMPLETE", "csv": "rate_mps,name,none,nan\n1.5,n,,\n", "json": `"complete": false`} {
@@ -133,15 +80,15 @@ func TestChurnAndWork(t *testing.T) {
 	out := runText(t, "name: x\ntraffic:\n  - {name: busy, payload: 2B, inline: true, window: 8, work: 1us, duration: 100us}\n"+
 		"  - {name: keeps, churn: reg_mr, cores: [3], mrs: 3, messages: 9, work: 10us}\n"+
 		"  - {name: drops, churn: dereg_mr, cores: [4], mrs: 9, work: 20us, warmup: 10us, duration: 100us}\n")
-	if r := out.results[0].Rate() / 1e6; r < 0.8 || r > 1 {
+	if r := out.Results[0].Rate() / 1e6; r < 0.8 || r > 1 {
 		t.Errorf("%v M/s of a thread that computes 1us for each post", r)
 	}
 	for i, want := range []uint64{3, 5} {
-		if got := out.results[i+1].Threads[0].Completed; got != want {
+		if got := out.Results[i+1].Threads[0].Completed; got != want {
 			t.Errorf("load %d: %d regions, want %d", i+1, got, want)
 		}
 	}
-	if n, _ := out.counter("host0.hca.key_flushes"); n != 5 {
+	if n, _ := out.Counter("host0.hca.key_flushes"); n != 5 {
 		t.Errorf("%v flushes for 5 regions", n)
 	}
 }
@@ -172,16 +119,6 @@ func TestScenarioRefused(t *testing.T) {
 	}
 }
 
-// What a profile cannot be is bad input, also where only the device that is built from it knows.
-func TestProfileThatCannotBeIsBadInput(t *testing.T) {
-	for _, x := range All() {
-		_, err := x.Execute(t.Context(), Request{Seed: 1, Set: []string{"hca.log_max_eq=1"}}, nil)
-		if u := (*UsageError)(nil); !errors.As(err, &u) {
-			t.Errorf("%s: %v is not a usage error", x.Name, err)
-		}
-	}
-}
-
 // A cable has two ends: a load between hosts that none joins would end with a message of the transport's retries.
 func TestLoadNeedsACable(t *testing.T) {
 	for hosts, joined := range map[string]bool{"from: 0, to: 1": true, "from: 1, to: 0": true, "from: 2, to: 3": true, "from: 3, to: 3": true,
@@ -193,30 +130,6 @@ func TestLoadNeedsACable(t *testing.T) {
 		_, err := ParseScenario("s.yaml", fmt.Appendf(nil, text, "cable"))
 		if joined != (err == nil) || err != nil && !strings.Contains(err.Error(), "no cable joins them") {
 			t.Errorf("%s: %v", hosts, err)
-		}
-	}
-}
-
-// In the static generation thread domains have registers of their own, whose numbers follow
-// those of the table that QPs without a thread domain share.
-func TestBFRegMapNumbers(t *testing.T) {
-	x, err := Find("bfreg-map")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for set, want := range map[string][]string{
-		"independent=false": {`1 1 16 8 0x800 td false`, `2 2 17 8 0xa00 td false`, `3 <nil> 12 6 0x800 high false`},
-		"independent=true":  {`1 1 16 8 0x800 independent-td false`, `2 2 18 9 0x800 independent-td false`, `3 <nil> 12 6 0x800 high false`},
-	} {
-		res, err := x.Execute(t.Context(), Request{Seed: 1, Set: []string{"mode=static", "qps=3", "tds=2", set}}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, w := range want {
-			r := &res.Rows[i]
-			if got := fmt.Sprintln(r.Get("qp"), r.Get("td"), r.Get("bfreg"), r.Get("uar_page"), r.Get("offset"), r.Get("class"), r.Get("lock")); got != w+"\n" {
-				t.Errorf("%s: got %swant %s", set, got, w)
-			}
 		}
 	}
 }
@@ -260,34 +173,11 @@ func TestTransports(t *testing.T) {
 	}
 }
 
-// A sweep over hypotheses names all of them, and an impossible value is reported before the
-// first point runs.
-func TestSweepOfHypotheses(t *testing.T) {
-	x, err := Find("bfreg-map")
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := x.Execute(t.Context(), Request{Seed: 1, Set: []string{"qps=1"}, Sweep: []string{"uar.bf_conflict=refetch,serialize"}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"uar.bf_conflict=refetch", "uar.bf_conflict=serialize"} {
-		if !slices.Contains(res.Hypotheses, want) {
-			t.Errorf("hypotheses %v lack %s", res.Hypotheses, want)
-		}
-	}
-	var u *UsageError
-	res, err = x.Execute(t.Context(), Request{Seed: 1, Sweep: []string{"uar.bf_conflict=none,sometimes"}}, nil)
-	if !errors.As(err, &u) || res != nil {
-		t.Errorf("got %v and a result: %v, want a usage error before the run", err, res != nil)
-	}
-}
-
 func TestTableHasABlockForEachKind(t *testing.T) {
-	var a, b Row
+	var a, b table.Row
 	a.Set("row", "traffic").Set("name", "n").Set("rate_mps", 1.5)
 	b.Set("row", "counter").Set("value", 3).Set("td", nil)
-	res := &Result{Rows: []Row{a, b, a}, Complete: true}
+	res := &Result{Rows: []table.Row{a, b, a}, Complete: true}
 	var out bytes.Buffer
 	if err := res.Write(&out, "table"); err != nil {
 		t.Fatal(err)
@@ -314,9 +204,6 @@ func TestStoredFilesParse(t *testing.T) {
 	if _, err := Scenarios(); err != nil {
 		t.Error(err)
 	}
-	if _, err := loadValidations(t.Context(), nil); err != nil {
-		t.Error(err)
-	}
 }
 
 // Sweeps multiply: eight of ten values would take all memory before the first run.
@@ -325,63 +212,13 @@ func TestSweepsAreBounded(t *testing.T) {
 	for _, k := range []string{"window", "mrs", "pds", "threads", "recv_depth", "recv_postlist", "contexts", "qps_per_thread"} {
 		sweeps = append(sweeps, "traffic.0."+k+"=1,2,3,4,5,6,7,8,9,10")
 	}
-	x, err := Open(t.Context(), "stream.yaml")
+	x, err := OpenScenario(t.Context(), "stream.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = x.Execute(t.Context(), Request{Seed: 1, Sweep: sweeps}, nil)
 	if u := (*UsageError)(nil); !errors.As(err, &u) || !strings.Contains(err.Error(), "more than 100000 runs") {
 		t.Errorf("100 million runs: %v", err)
-	}
-}
-
-func TestUsageErrors(t *testing.T) {
-	if _, err := Find("uar-sharin"); err == nil || !strings.Contains(err.Error(), `did you mean "uar-sharing"`) {
-		t.Errorf("unknown experiment: %v", err)
-	}
-	x, err := Find("bfreg-map")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct{ set, want string }{
-		{"qp=3", `did you mean "qps"`}, {"qps=many", "whole number"}, {"mode=statik", `did you mean "static"`}, {"qps", "key=value"},
-		{"uar.bf_conflic=none", `did you mean "uar.bf_conflict"`}, {"qps=0", "from 1 to"},
-	} {
-		_, err := x.Execute(t.Context(), Request{Set: []string{c.set}, Seed: 1}, nil)
-		var u *UsageError
-		if err == nil || !errors.As(err, &u) || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("--set %s: got %v, want usage error with %s", c.set, err, c.want)
-		}
-	}
-}
-
-func TestValidationErrors(t *testing.T) {
-	const head = "title: t\nsource: s\nscenario: {name: n, traffic: [{verb: read}]}\nruns: {a: {}}\nfigures:\n"
-	const none = "title: t\nsource: s\n"
-	const good = "  - {id: i, name: n, value: a.rate_mps, expected: 1, unit: x, tolerance: 5%, kind: fitted}\n"
-	for _, c := range []struct{ src, want string }{
-		{head + "  - {id: i, name: n, value: b.rate_mps, expected: 1, unit: x, tolerance: 5%, kind: fitted}\n", `no run "b"`},
-		{head + "  - {id: i, name: n, value: a.rate_mps, expected: 1, unit: x, tolerance: 5 %%, kind: fitted}\n", "v.yaml:6:"},
-		{head + "  - {id: i, name: n, value: a.rate_mps, expected: 1, unit: x, tolerance: 5%, kind: guessed}\n", "not one of fitted, predicted"},
-		{none, "or not_modelled"}, {head + good + "fitted: {traffic.0.work: i}\n", `v.yaml:7:26: no figure "i" says that traffic.0.work was fitted to it`}, {none + "not_modelled: why\nruns: {a: {}}\n", "has no scenario"},
-		{strings.Replace(head, "{a: {}}", "{a: {traffic.0.windw: 4}}", 1) + good, `did you mean`},
-	} {
-		_, err := ParseValidation("v.yaml", []byte(c.src))
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%q:\n got %v\nwant %s", c.src, err, c.want)
-		}
-	}
-}
-
-func TestWithin(t *testing.T) {
-	for _, c := range []struct {
-		got, want float64
-		tol       string
-		ok        bool
-	}{{110, 100, "10%", true}, {111, 100, "10%", false}, {15, 20, "5", true}, {14.9, 20, "5", false}, {1534, 1534, "exact", true}, {1535, 1534, "exact", false}, {5, 4, "at-least", true}, {3, 4, "at-least", false}} {
-		if within(c.got, c.want, c.tol) != c.ok {
-			t.Errorf("%v against %v within %s: want %v", c.got, c.want, c.tol, c.ok)
-		}
 	}
 }
 
@@ -404,12 +241,12 @@ func TestGoldenSchema(t *testing.T) {
 }
 
 func TestPlot(t *testing.T) {
-	var rows []Row
+	var rows []table.Row
 	for i := 1; i <= 16; i *= 2 {
-		var r Row
+		var r table.Row
 		rows = append(rows, *r.Set("x", i).Set("y", float64(i)*1.5).Set("s", "a").Set("g", 1))
 	}
-	p := Plot{File: "f", X: "x", Y: "y", Series: "s", LogX: true, Only: map[string]any{"g": 1}}
+	p := chart.Plot{File: "f", X: "x", Y: "y", Series: "s", LogX: true, Only: map[string]any{"g": 1}}
 	png, svg, err := p.Draw(rows, "")
 	if err != nil || !bytes.HasPrefix(png, []byte("\x89PNG")) || !bytes.Contains(svg, []byte("<svg")) {
 		t.Errorf("plot: %v, %d bytes of PNG, %d of SVG", err, len(png), len(svg))

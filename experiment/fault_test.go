@@ -20,7 +20,7 @@ func faulty(t *testing.T, text, capture string, set ...string) (*Result, error) 
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	x, err := Open(t.Context(), "stream.yaml")
+	x, err := OpenScenario(t.Context(), "stream.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

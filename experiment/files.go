@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/rdmasim/rdmasim/experiment/chart"
 	"github.com/rdmasim/rdmasim/internal/cli/outfile"
 )
 
@@ -15,15 +16,15 @@ import (
 func CheckWritable(ctx context.Context, path string, folder bool) error {
 	if folder && !filepath.IsAbs(path) {
 		if err := outfile.CheckFolder(); err != nil {
-			return usage("cannot make the output folder %s: %w", path, err)
+			return Usagef("cannot make the output folder %s: %w", path, err)
 		}
 	}
 	if folder {
 		if err := os.MkdirAll(path, 0o755); err != nil {
 			if to, lerr := os.Readlink(path); lerr == nil {
-				return usage("cannot make the output folder: %s is a link to %s, which is not there", path, to)
+				return Usagef("cannot make the output folder: %s is a link to %s, which is not there", path, to)
 			}
-			return usage("cannot make the output folder: %w", err)
+			return Usagef("cannot make the output folder: %w", err)
 		}
 		path = filepath.Join(path, ".probe")
 	}
@@ -55,9 +56,9 @@ func (x *Experiment) Files() []string {
 	plots := x.Plots
 	if x.scenario != nil { // those of a sweep
 		plots = ScenarioPlots(x.Name, []string{""}, nil, nil)
-		for _, m := range MapKinds {
-			for i := range MostMaps {
-				plots = append(plots, Plot{File: MapFile(x.Name, m.Name, i+1)})
+		for _, m := range chart.MapKinds {
+			for i := range chart.MostMaps {
+				plots = append(plots, chart.Plot{File: chart.MapFile(x.Name, m.Name, i+1)})
 			}
 		}
 	}
@@ -88,7 +89,7 @@ func (r *Result) WriteFolder(ctx context.Context, dir string) ([]string, error) 
 		put(r.Name+"."+f, func(w io.Writer) error { return r.Write(w, f) })
 	}
 	for i := range r.Plots {
-		png, svg, err := r.Plots[i].Draw(r.Rows, r.caption())
+		png, svg, err := r.Plots[i].Draw(r.Rows, r.Caption())
 		if err != nil {
 			continue // no row belongs to this plot; the JSON and CSV files have all rows
 		}
@@ -96,7 +97,7 @@ func (r *Result) WriteFolder(ctx context.Context, dir string) ([]string, error) 
 		put(r.Plots[i].File+".svg", bytesTo(svg))
 	}
 	for _, d := range r.Drawings {
-		svg, err := d.Draw(r.caption())
+		svg, err := d.Draw(r.Caption())
 		if err != nil {
 			lost = append(lost, err)
 			continue

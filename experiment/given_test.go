@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"errors"
 	"strings"
 	"testing"
 )
@@ -25,7 +24,7 @@ func TestDefaultsFollowChanges(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 { // a change of what was changed before, too
-			if s, err = s.with(sweepValue{c.key, c.val}); err != nil || !c.want(&s.Traffic[0]) {
+			if s, err = s.With(Setting{c.key, c.val}); err != nil || !c.want(&s.Traffic[0]) {
 				t.Fatalf("%s=%s: %v", c.key, c.val, err)
 			}
 		}
@@ -34,7 +33,7 @@ func TestDefaultsFollowChanges(t *testing.T) {
 	if err != nil || s.Traffic[0].Payload != 0 {
 		t.Fatalf("a payload of 0 in the file: %v", err)
 	}
-	if s, err = s.with(sweepValue{"traffic.0.payload", "64"}); err != nil || s.Traffic[0].Payload != 64 {
+	if s, err = s.With(Setting{"traffic.0.payload", "64"}); err != nil || s.Traffic[0].Payload != 64 {
 		t.Fatalf("a payload after one of 0: %v", err)
 	}
 }
@@ -57,7 +56,7 @@ func TestContradictionsAreRefused(t *testing.T) {
 	} {
 		s, err := ParseScenario("s.yaml", []byte("name: x\ntraffic:\n  - {"+c.load+"}\n"))
 		if err == nil && c.key != "" {
-			_, err = s.with(sweepValue{c.key, c.val})
+			_, err = s.With(Setting{c.key, c.val})
 		}
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s, %s=%s: %v, want %q", c.load, c.key, c.val, err, c.want)
@@ -71,34 +70,13 @@ func TestChangesAreOfTheCopy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.with(sweepValue{"traffic.0.mix.0.verb", "read"}, sweepValue{"traffic.0.cores.0", "5"}); err != nil {
+	if _, err := s.With(Setting{"traffic.0.mix.0.verb", "read"}, Setting{"traffic.0.cores.0", "5"}); err != nil {
 		t.Fatal(err)
 	}
 	if l := s.Traffic[0]; l.Mix[0].Verb != "send" || l.Cores[0] != 3 {
 		t.Errorf("a change of a copy made it %+v on cores %v", l.Mix, l.Cores)
 	}
-	if again, err := s.with(); err != nil || again.Traffic[0].Mix[0].Verb != "send" || again.Traffic[0].Cores[0] != 3 {
+	if again, err := s.With(); err != nil || again.Traffic[0].Mix[0].Verb != "send" || again.Traffic[0].Cores[0] != 3 {
 		t.Errorf("the next copy has the change (%v)", err)
-	}
-}
-
-// A value of the profile that an experiment sets itself is refused, and not replaced without a word.
-func TestValuesThatExperimentsSet(t *testing.T) {
-	for _, c := range []struct{ name, set, says string }{
-		{"odp scenario=incast", "link.pfc=false", "give --set pfc="},
-		{"odp scenario=warmup buffer_mib=1", "link.pfc=false", ""},
-		{"bfreg-map", "provider.independent_td=true", "give --set independent="},
-		{"uar-factorial", "provider.td_keeps_qp_lock=true", "columns"},
-		{"uar-sharing graph=2", "provider.independent_td=true", "graph 2"},
-	} {
-		words := strings.Fields(c.name)
-		x, err := Find(words[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = x.Execute(t.Context(), Request{Set: append(words[1:], c.set), Seed: 1}, nil)
-		if bad := (*UsageError)(nil); c.says == "" && err != nil || c.says != "" && (!errors.As(err, &bad) || !strings.Contains(err.Error(), c.says)) {
-			t.Errorf("%s, %s: %v", c.name, c.set, err)
-		}
 	}
 }

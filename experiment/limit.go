@@ -3,6 +3,7 @@ package experiment
 import (
 	"time"
 
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/provider"
 	"github.com/rdmasim/rdmasim/sim/testbed"
@@ -12,15 +13,15 @@ import (
 
 // Keys of rows that say what limited a run: the resource, the busiest unit, and its use; and what --confirm found.
 const (
-	limitedBy    = "limited_by"
+	LimitedBy    = "limited_by"
 	limitUnit    = "limit_unit"
 	limitPercent = "limit_percent"
-	confirmed    = "confirmed"
+	Confirmed    = "confirmed"
 	raisedRate   = "raised_rate_mps"
 )
 
 // IsFinding says whether a word of a row is found by the run, and does not tell which row it is.
-func IsFinding(key string) bool { return key == limitedBy || key == limitUnit || key == confirmed }
+func IsFinding(key string) bool { return key == LimitedBy || key == limitUnit || key == Confirmed }
 
 // useWatch reads the use of all units at the ends of the time that a run measures.
 type useWatch struct {
@@ -77,15 +78,15 @@ func (w *useWatch) limit() (sim.Load, bool) {
 const noLimit = "none"
 
 // setLimit says in a row what the run was limited by.
-func (out *outcome) setLimit(row *Row) {
+func (out *Outcome) setLimit(row *table.Row) {
 	out.use.set(row)
 	if l, ok := out.use.limit(); ok {
-		row.Set(limitedBy, out.limitWord(l))
+		row.Set(LimitedBy, out.limitWord(l))
 	}
 }
 
 // limitWord is the word for what limits the run.
-func (out *outcome) limitWord(l sim.Load) string {
+func (out *Outcome) limitWord(l sim.Load) string {
 	if l.Resource == sim.Window && !out.turnsOver() {
 		return noLimit
 	}
@@ -94,30 +95,30 @@ func (out *outcome) limitWord(l sim.Load) string {
 
 // turnsOver reports whether some load delivered more in its measured time than it keeps outstanding: a window that has not come back once
 // has held nothing up.
-func (out *outcome) turnsOver() bool {
+func (out *Outcome) turnsOver() bool {
 	for i, l := range out.loads {
-		if r := out.results[i]; l.Latency || l.Churn != "" || r.Rate()*(r.End-r.Begin).Seconds() >= float64(l.Outstanding()) {
+		if r := out.Results[i]; l.Latency || l.Churn != "" || r.Rate()*(r.End-r.Begin).Seconds() >= float64(l.Outstanding()) {
 			return true
 		}
 	}
 	return false
 }
 
-func (w *useWatch) set(row *Row) {
+func (w *useWatch) set(row *table.Row) {
 	if l, ok := w.limit(); ok {
-		row.Set(limitedBy, l.Resource.String()).Set(limitUnit, l.Unit).Set(limitPercent, float64(l.PerMille)/10)
+		row.Set(LimitedBy, l.Resource.String()).Set(limitUnit, l.Unit).Set(limitPercent, float64(l.PerMille)/10)
 	}
 }
 
-// began has the use of the units count from now on, which is a notice later where threads run.
-func (b *bed) began(t verbs.Thread) {
+// Begin has the use of the units count from now on, which is a notice later where threads run.
+func (b *Bed) Begin(t verbs.Thread) {
 	b.use = useWatch{}
-	b.tb.UsageAt(provider.FromDuration(t.Now()), func(u *sim.Usage) { b.use.before = u })
+	b.TB.UsageAt(provider.FromDuration(t.Now()), func(u *sim.Usage) { b.use.before = u })
 }
 
-// limited waits until what lies behind end has settled, and adds to a row what was limiting until then.
-func (b *bed) limited(t verbs.Thread, row *Row, end time.Duration) {
-	b.tb.UsageAt(provider.FromDuration(t.Now()), func(u *sim.Usage) {
+// Limit waits until what lies behind end has settled, and adds to a row what was limiting until then.
+func (b *Bed) Limit(t verbs.Thread, row *table.Row, end time.Duration) {
+	b.TB.UsageAt(provider.FromDuration(t.Now()), func(u *sim.Usage) {
 		b.use.after = u
 		u.At = min(u.At, provider.FromDuration(end))
 	})

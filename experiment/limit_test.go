@@ -8,7 +8,7 @@ import (
 )
 
 // limitOf runs a scenario and returns what limits it, and what a second run with more of that says.
-func limitOf(t *testing.T, lockstep bool, text string, changes ...sweepValue) (sim.Load, *confirmation) {
+func limitOf(t *testing.T, lockstep bool, text string, changes ...Setting) (sim.Load, *Confirmation) {
 	t.Helper()
 	s, p := changed(t, text, changes...)
 	rec := &recorder{lockstep: lockstep}
@@ -42,56 +42,56 @@ var planted = []struct {
 	want sim.Resource
 	unit string // a part of its name
 	text string
-	set  []sweepValue
+	set  []Setting
 }{
-	{sim.CPU, "host0", manyWrites, []sweepValue{{"provider.build_wqe", "400ns"}}},
-	{sim.Lock, "host0, lock", manyWrites, []sweepValue{{"traffic.0.contexts", "1"}, {"traffic.0.qp_sharing", "8"}, {"traffic.0.window", "128"}, {"provider.build_wqe", "100ns"}}},
-	{sim.Doorbell, "UAR pages", manyWrites, []sweepValue{{"traffic.0.contexts", "1"}, {"uar.bf_busy", "400ns"}, {"uar.bf_conflict", "serialize"}}},
-	{sim.Doorbell, "PCIe to the device", manyWrites, []sweepValue{{"pcie.bandwidth", "10Gbps"}}},
-	{sim.PU, "the PU of a QP", manyWrites, []sweepValue{{"traffic.0.threads", "1"}, {"traffic.0.contexts", "1"}, {"hca.pu_service", "400ns"}, {"hca.requester_latency", "400ns"}}},
-	{sim.PU, "PUs", manyWrites, []sweepValue{{"hca.pus", "2"}, {"hca.pu_service", "100ns"}}},
-	{sim.SendEngine, "host0/mlx5_0", manyWrites, []sweepValue{{"hca.issue_interval", "50ns"}}},
-	{sim.ReceiveEngine, "host1/mlx5_0", manyWrites, []sweepValue{{"hca.rx_interval", "50ns"}}},
-	{sim.ResponseEngine, "host0/mlx5_0", manyWrites, []sweepValue{{"hca.rx_ack_interval", "100ns"}, {"traffic.0.signal_every", "1"}}},
-	{sim.ReadEngine, "host1/mlx5_0", manyWrites, []sweepValue{{"traffic.0.verb", "read"}, {"traffic.0.inline", "false"}, {"hca.read_interval", "100ns"}}},
-	{sim.Wire, "", manyWrites, []sweepValue{{"link.bandwidth", "10Gbps"}, {"hca.wire_rate", "10Gbps"}}},
-	{sim.Wire, "", manyWrites, []sweepValue{{"profile", "connectx-4-ib"}, {"ib.speed", "sdr"}}},
+	{sim.CPU, "host0", manyWrites, []Setting{{"provider.build_wqe", "400ns"}}},
+	{sim.Lock, "host0, lock", manyWrites, []Setting{{"traffic.0.contexts", "1"}, {"traffic.0.qp_sharing", "8"}, {"traffic.0.window", "128"}, {"provider.build_wqe", "100ns"}}},
+	{sim.Doorbell, "UAR pages", manyWrites, []Setting{{"traffic.0.contexts", "1"}, {"uar.bf_busy", "400ns"}, {"uar.bf_conflict", "serialize"}}},
+	{sim.Doorbell, "PCIe to the device", manyWrites, []Setting{{"pcie.bandwidth", "10Gbps"}}},
+	{sim.PU, "the PU of a QP", manyWrites, []Setting{{"traffic.0.threads", "1"}, {"traffic.0.contexts", "1"}, {"hca.pu_service", "400ns"}, {"hca.requester_latency", "400ns"}}},
+	{sim.PU, "PUs", manyWrites, []Setting{{"hca.pus", "2"}, {"hca.pu_service", "100ns"}}},
+	{sim.SendEngine, "host0/mlx5_0", manyWrites, []Setting{{"hca.issue_interval", "50ns"}}},
+	{sim.ReceiveEngine, "host1/mlx5_0", manyWrites, []Setting{{"hca.rx_interval", "50ns"}}},
+	{sim.ResponseEngine, "host0/mlx5_0", manyWrites, []Setting{{"hca.rx_ack_interval", "100ns"}, {"traffic.0.signal_every", "1"}}},
+	{sim.ReadEngine, "host1/mlx5_0", manyWrites, []Setting{{"traffic.0.verb", "read"}, {"traffic.0.inline", "false"}, {"hca.read_interval", "100ns"}}},
+	{sim.Wire, "", manyWrites, []Setting{{"link.bandwidth", "10Gbps"}, {"hca.wire_rate", "10Gbps"}}},
+	{sim.Wire, "", manyWrites, []Setting{{"profile", "connectx-4-ib"}, {"ib.speed", "sdr"}}},
 	{sim.PCIeWrite, "PCIe from the device", `
 name: reads
 profile: connectx-5
 traffic:
   - {name: r, from: 1, to: 0, threads: 4, verb: read, payload: 4KiB, window: 16, mr_size: 1MiB, warmup: 20us, duration: 40us}
-`, []sweepValue{{"pcie.bandwidth", "40Gbps"}, {"pcie.write_header", "200B"}}},
+`, []Setting{{"pcie.bandwidth", "40Gbps"}, {"pcie.write_header", "200B"}}},
 	{sim.PCIeRead, "PCIe to the device", `
 name: big
 profile: connectx-5
 traffic:
   - {name: w, threads: 4, verb: write, payload: 4KiB, window: 16, mr_size: 1MiB, warmup: 20us, duration: 40us}
-`, []sweepValue{{"pcie.bandwidth", "40Gbps"}, {"pcie.cpl_header", "100B"}}},
+`, []Setting{{"pcie.bandwidth", "40Gbps"}, {"pcie.cpl_header", "100B"}}},
 	{sim.PCIeRead, "PCIe tags", `
 name: tags
 profile: connectx-5
 traffic:
   - {name: w, threads: 4, verb: write, payload: 512B, window: 32, mr_size: 1MiB, warmup: 20us, duration: 40us}
-`, []sweepValue{{"pcie.reads_in_flight", "2"}}},
+`, []Setting{{"pcie.reads_in_flight", "2"}}},
 	{sim.PeerPath, "READs of the GPU", `
 name: gpu
 profile: connectx-5
 traffic:
   - {name: r, verb: read, payload: 16KiB, mr_size: 64KiB, window: 16, mtu: "4096", memory: gpu, memory_at: to, warmup: 40us, duration: 80us}
-`, []sweepValue{{"gpu.path", "root"}}},
+`, []Setting{{"gpu.path", "root"}}},
 	{sim.PeerPath, "PCIe from the device", `
 name: gpu
 profile: connectx-5
 traffic:
   - {name: w, verb: write, payload: 16KiB, mr_size: 64KiB, window: 16, mtu: "4096", memory: gpu, memory_at: to, warmup: 40us, duration: 80us}
-`, []sweepValue{{"gpu.path", "socket"}}},
+`, []Setting{{"gpu.path", "socket"}}},
 	{sim.TxBuffer, "", `
 name: room
 profile: connectx-5
 traffic:
   - {name: w, threads: 4, verb: write, payload: 4KiB, window: 32, mr_size: 1MiB, warmup: 20us, duration: 40us}
-`, []sweepValue{{"hca.tx_buffer", "4096B"}}},
+`, []Setting{{"hca.tx_buffer", "4096B"}}},
 	{sim.Atomics, "slot", `
 name: counter
 profile: connectx-5
@@ -103,13 +103,13 @@ name: counters
 profile: connectx-5
 traffic:
   - {name: a, threads: 8, verb: faa, payload: 8B, window: 16, access: random, mr_size: 32KiB, warmup: 20us, duration: 60us}
-`, []sweepValue{{"hca.atomic_interval", "100ns"}}},
+`, []Setting{{"hca.atomic_interval", "100ns"}}},
 	{sim.Caches, "", `
 name: many
 profile: connectx-5
 traffic:
   - {name: r, threads: 4, qps_per_thread: 64, verb: read, payload: 8B, window: 16, spread: 16, warmup: 20us, duration: 40us}
-`, []sweepValue{{"hca.qpc_cache", "16"}}},
+`, []Setting{{"hca.qpc_cache", "16"}}},
 	{sim.Paging, "host0/mlx5_0, page faults", `
 name: cold
 profile: connectx-5
@@ -134,7 +134,7 @@ name: one
 profile: connectx-5
 traffic:
   - {name: r, verb: read, payload: 8B, threads: 1, window: 2, rd_atomic: 2, warmup: 5us, duration: 4us}
-`, sweepValue{"traffic.0.window", c.window}, sweepValue{"traffic.0.duration", c.duration})
+`, Setting{"traffic.0.window", c.window}, Setting{"traffic.0.duration", c.duration})
 		out, err := s.run(t.Context(), 1, p, &recorder{}, "")
 		if err != nil {
 			t.Fatal(err)
@@ -155,7 +155,7 @@ func TestPlantedLimits(t *testing.T) {
 		seen[c.want] = true
 		name := c.want.String()
 		for _, s := range c.set {
-			name += " " + s.key + "=" + s.val
+			name += " " + s.Key + "=" + s.Value
 		}
 		t.Run(name, func(t *testing.T) {
 			l, conf := limitOf(t, false, c.text, c.set...)
@@ -182,7 +182,7 @@ func TestPlantedLimits(t *testing.T) {
 
 // A second run in which the rate stays refutes the limit: here two engines are equally slow.
 func TestALimitIsRefuted(t *testing.T) {
-	l, c := limitOf(t, false, manyWrites, sweepValue{"hca.issue_interval", "50ns"}, sweepValue{"hca.rx_interval", "50ns"})
+	l, c := limitOf(t, false, manyWrites, Setting{"hca.issue_interval", "50ns"}, Setting{"hca.rx_interval", "50ns"})
 	if l.PerMille < sim.Busy || c.holds() || c.verdict() != "no" || !strings.HasPrefix(c.String(), "refuted: ") || !strings.Contains(c.String(), "50ns -> 25ns") {
 		t.Errorf("limited by %v, %d ‰: %v", l.Resource, l.PerMille, c)
 	}

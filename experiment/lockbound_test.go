@@ -29,7 +29,7 @@ traffic:
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
-		r := out.results[0]
+		r := out.Results[0]
 		until := (r.End + 150*time.Microsecond).Round(time.Microsecond)
 		ahead, whole := *s, *s
 		ahead.Traffic = slices.Clone(s.Traffic)
@@ -43,7 +43,7 @@ traffic:
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
-		if got, want := cut.results[0].Rate(), full.results[0].Rate(); math.Abs(got/want-1) > 0.01 {
+		if got, want := cut.Results[0].Rate(), full.Results[0].Rate(); math.Abs(got/want-1) > 0.01 {
 			t.Errorf("%.2f M/s are seen to follow, and %.2f do:%s", got/1e6, want/1e6, text)
 		}
 	}

@@ -27,24 +27,24 @@ func TestIntervalsContainTheLongRun(t *testing.T) {
 		twoInto("transport: uc, payload: 32396B, qps_per_thread: 4, window: 157, signal_every: 48", "cores: [8, 9, 10, 11], transport: ud, payload: 247B, threads: 4, window: 4"),
 	} {
 		us := func(d time.Duration) string { return fmt.Sprintf("%dus", d.Microseconds()) }
-		run := func(warmup, duration time.Duration) *outcome {
-			var changes []sweepValue
+		run := func(warmup, duration time.Duration) *Outcome {
+			var changes []Setting
 			for i := range strings.Count(text, "{name: ") {
-				changes = append(changes, sweepValue{fmt.Sprintf("traffic.%d.warmup", i), us(warmup)}, sweepValue{fmt.Sprintf("traffic.%d.duration", i), us(duration)})
+				changes = append(changes, Setting{fmt.Sprintf("traffic.%d.warmup", i), us(warmup)}, Setting{fmt.Sprintf("traffic.%d.duration", i), us(duration)})
 			}
 			return looked(t, text, changes...)
 		}
-		var long *outcome
+		var long *Outcome
 		for _, duration := range []time.Duration{25 * time.Microsecond, 100 * time.Microsecond, 400 * time.Microsecond} {
 			short := run(20*time.Microsecond, duration)
 			for _, i := range short.quiet() {
-				r := short.results[i]
+				r := short.Results[i]
 				if long == nil {
 					long = run(300*time.Microsecond, 1500*time.Microsecond)
 				}
 				quiet++
-				if off := math.Abs(long.results[i].Rate()/r.Rate() - 1); off > max(r.Confidence, steady) {
-					t.Errorf("%s\n%v: load %s has %.4g messages/s, ±%.1f %%, and %.4g in a longer time, without a note", text, duration, short.loads[i].Name, r.Rate(), 100*r.Confidence, long.results[i].Rate())
+				if off := math.Abs(long.Results[i].Rate()/r.Rate() - 1); off > max(r.Confidence, steady) {
+					t.Errorf("%s\n%v: load %s has %.4g messages/s, ±%.1f %%, and %.4g in a longer time, without a note", text, duration, short.loads[i].Name, r.Rate(), 100*r.Confidence, long.Results[i].Rate())
 				}
 			}
 		}
@@ -60,7 +60,7 @@ func TestSentRatesAreConserved(t *testing.T) {
 		out := runText(t, twoInto("transport: uc, payload: 32396B, mtu: 256, qps_per_thread: 4, window: 157, signal_every: 48, postlist: 103, warmup: 32us, duration: "+duration,
 			"transport: ud, payload: 247B, cores: [8, 9, 10, 11, 12, 13, 14, 15], threads: 8, qps_per_thread: 26, window: 4, warmup: 32us, duration: "+duration))
 		sum := 0.0
-		for i, r := range out.results {
+		for i, r := range out.Results {
 			sum += r.Rate() * float64(out.loads[i].Payload) * 8 / 1e9
 		}
 		if sum > 100 {

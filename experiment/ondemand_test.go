@@ -29,27 +29,10 @@ func TestLoadsOnDemand(t *testing.T) {
 			t.Fatalf("%s: %v", c.traffic, err)
 		}
 		out := ran(t, s)
-		n, _ := out.counter("kernel.num_page_faults")
-		if r := out.results[0]; r.Failed != nil || r.Threads[0].Completed != 8 || n == 0 {
+		n, _ := out.Counter("kernel.num_page_faults")
+		if r := out.Results[0]; r.Failed != nil || r.Threads[0].Completed != 8 || n == 0 {
 			t.Errorf("%s: %d messages, %v page faults, %v", c.traffic, r.Threads[0].Completed, n, r.Failed)
 		}
-	}
-}
-
-// A check prints values of its profile with their sources; a value that does not exist is refused where it stands.
-func TestParametersOfChecks(t *testing.T) {
-	const file = "check: 1\ntitle: x\nsource: y\nscenario:\n  name: x\n  traffic: [{messages: 1}]\nruns: {one: {}}\nparameters: [odp.report%s]\n" +
-		"figures: [{id: \"1a\", name: n, value: one.rate_mps, expected: 1, unit: x, tolerance: at-least, kind: predicted}]\n"
-	v, err := ParseValidation("v.yaml", []byte(strings.Replace(file, "%s", "", 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if notes, err := v.sources(); err != nil || len(notes) != 1 || !strings.HasPrefix(notes[0], "1: odp.report = 128us (Lesokhin") {
-		t.Errorf("%q, %v", notes, err)
-	}
-	_, err = ParseValidation("v.yaml", []byte(strings.Replace(file, "%s", ", odp.reports", 1)))
-	if err == nil || !strings.Contains(err.Error(), "v.yaml:8:") || !strings.Contains(err.Error(), `did you mean "odp.report"`) {
-		t.Errorf("%v", err)
 	}
 }
 

@@ -40,7 +40,7 @@ func TestCountersOfObjectsThatGo(t *testing.T) {
 	for i := range res.Rows {
 		if r := &res.Rows[i]; r.Get("counter") == "host0/mlx5_0/resources/mr" {
 			if r.Get("value") != -9 {
-				t.Errorf("9 regions went: %v", r.vals)
+				t.Errorf("9 regions went: %v", r)
 			}
 			return
 		}

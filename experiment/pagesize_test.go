@@ -27,7 +27,7 @@ func TestPageSizeOfRegions(t *testing.T) {
 		}
 		src := fmt.Sprintf("name: x\ntraffic: [{verb: write, messages: 1, mr_size: %s, mrs: %d%s}]\n", c.size, c.mrs, page)
 		out := runText(t, src)
-		row := trafficRow(out.loads[0], out.results[0])
+		row := trafficRow(out.loads[0], out.Results[0])
 		if row.Get("mr_page") != c.want || row.Get("mr_entries") != c.entries {
 			t.Errorf("%s in pages %q: %v in %v entries, want %s in %d", c.size, c.page, row.Get("mr_page"), row.Get("mr_entries"), c.want, c.entries)
 		}

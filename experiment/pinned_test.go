@@ -28,9 +28,9 @@ traffic:
 		fetches   bool
 	}{{16, "64", 140, 146, false}, {20, "64", 80, 96, true}, {20, "128", 128, 152, false}} {
 		n := fmt.Sprint(c.threads)
-		out := runText(t, text, sweepValue{"traffic.0.threads", n}, sweepValue{"traffic.0.contexts", n}, sweepValue{"hca.wqe_buffer", c.buffer})
-		rate := out.results[0].Rate() / 1e6
-		fetched, _ := out.counter("host0.hca.wqe_fetches")
+		out := runText(t, text, Setting{"traffic.0.threads", n}, Setting{"traffic.0.contexts", n}, Setting{"hca.wqe_buffer", c.buffer})
+		rate := out.Results[0].Rate() / 1e6
+		fetched, _ := out.Counter("host0.hca.wqe_fetches")
 		if l, _ := out.use.limit(); c.fetches && (l.Resource != sim.Doorbell || l.Unit != "host0/mlx5_0, PCIe to the device") {
 			t.Errorf("%d threads, buffer of %s: limited by %v, %s", c.threads, c.buffer, l.Resource, l.Unit)
 		}
@@ -47,7 +47,7 @@ func TestQueuePairOfOneSocketIsTooFast(t *testing.T) {
 		out := runText(t, fmt.Sprintf("name: x\nprofile: connectx-6\nlink: switch\ncores: 96\nset: {kernel.generation: static, provider.generation: static}\ntraffic:\n"+
 			"  - {verb: read, payload: 8B, threads: %d, qp_sharing: %d, window: %d, drain: true, work: 75ns, mr_size: 2MiB, page_size: 2MiB, access: random, mtu: 512, warmup: 200us, duration: 300us}\n",
 			threads, threads, 8*threads))
-		if got := out.results[0].Rate() / 1e6; got < 3.9 || got > 5.3 {
+		if got := out.Results[0].Rate() / 1e6; got < 3.9 || got > 5.3 {
 			t.Errorf("%d threads: %.3f M/s, and it had 4.6: nearer to 0.5 it belongs to the checks", threads, got)
 		}
 	}

@@ -33,7 +33,7 @@ type Prepared struct {
 	req      Request
 	base     *Scenario // of a scenario
 	vals     map[string]string
-	over     []sweepValue
+	over     []Setting
 	mu       sync.Mutex
 	profiles map[string]*profile.Profile // as stored, by name
 	hashes   map[string]string           // of profiles with their settings
@@ -48,25 +48,25 @@ func (x *Experiment) Prepare(req Request) (*Prepared, error) {
 		if err != nil {
 			return nil, err
 		}
-		if p.base, err = x.scenario.with(changes...); err != nil {
-			return nil, usage("--set: %w", err)
+		if p.base, err = x.scenario.With(changes...); err != nil {
+			return nil, Usagef("--set: %w", err)
 		}
 		return p, nil
 	}
 	if req.Counters {
-		return nil, usage("--counters prints the counters of a scenario, and %s is an experiment: leave the flag out", x.Name)
+		return nil, Usagef("--counters prints the counters of a scenario, and %s is an experiment: leave the flag out", x.Name)
 	}
 	var err error
-	if p.vals, p.over, err = x.settings(req.Set); err != nil {
+	if p.vals, p.over, err = x.Settings(req.Set); err != nil {
 		return nil, err
 	}
 	prof, err := p.stored(cmp.Or(req.Profile, x.Profile))
 	if err != nil {
-		return nil, usage("--profile: %w", err)
+		return nil, Usagef("--profile: %w", err)
 	}
 	for _, kv := range p.over {
-		if err := prof.Set(kv.key, kv.val); err != nil {
-			return nil, usage("--set %s=%s: %w", kv.key, kv.val, err)
+		if err := prof.Set(kv.Key, kv.Value); err != nil {
+			return nil, Usagef("--set %s=%s: %w", kv.Key, kv.Value, err)
 		}
 	}
 	return p, nil
@@ -115,7 +115,7 @@ func (p *Prepared) Identity(pt []Setting, seed uint64) (*Identity, error) {
 		switch q := p.x.param(s.Key); {
 		case q != nil:
 			if err := q.check(s.Value); err != nil {
-				return nil, usage("%s=%s: %w", s.Key, s.Value, err)
+				return nil, Usagef("%s=%s: %w", s.Key, s.Value, err)
 			}
 			id.Values[s.Key] = s.Value
 			if n, err := strconv.Atoi(s.Value); err == nil && len(q.Allowed) == 0 {
@@ -124,20 +124,20 @@ func (p *Prepared) Identity(pt []Setting, seed uint64) (*Identity, error) {
 		case s.Key == "profile":
 			name = s.Value
 		case strings.Contains(s.Key, "."):
-			over = append(over, sweepValue{s.Key, s.Value})
+			over = append(over, s)
 		default:
-			return nil, usage("%s has no key %q%s", p.x.Name, s.Key, input.Suggest(s.Key, append(p.x.keys(), "profile")))
+			return nil, Usagef("%s has no key %q%s", p.x.Name, s.Key, input.Suggest(s.Key, append(p.x.keys(), "profile")))
 		}
 	}
 	prof, err := p.stored(name)
 	if err != nil {
-		return nil, usage("profile=%s: %w", name, err)
+		return nil, Usagef("profile=%s: %w", name, err)
 	}
 	for _, kv := range over {
-		if err := prof.Set(kv.key, kv.val); err != nil {
-			return nil, usage("%s=%s: %w", kv.key, kv.val, err)
+		if err := prof.Set(kv.Key, kv.Value); err != nil {
+			return nil, Usagef("%s=%s: %w", kv.Key, kv.Value, err)
 		}
-		id.Given = append(id.Given, kv.key)
+		id.Given = append(id.Given, kv.Key)
 	}
 	slices.Sort(id.Given)
 	id.Given = slices.Compact(id.Given)
@@ -176,7 +176,7 @@ func (p *Prepared) hash(sc *Scenario) (string, error) {
 	if ok {
 		return known, nil
 	}
-	prof, err := sc.profile()
+	prof, err := sc.LoadProfile()
 	if err != nil {
 		return "", &UsageError{err}
 	}
@@ -191,24 +191,24 @@ func (p *Prepared) hash(sc *Scenario) (string, error) {
 
 // scenario is the scenario of a point.
 func (p *Prepared) scenario(pt []Setting) (*Scenario, error) {
-	changes := make([]sweepValue, len(pt))
+	changes := make([]Setting, len(pt))
 	base := p.base
 	for i, s := range pt {
 		if s.Key == "name" { // a column of the result has that name
-			return nil, usage("%s: the name changes nothing in a run", PointName(pt[i:i+1]))
+			return nil, Usagef("%s: the name changes nothing in a run", PointName(pt[i:i+1]))
 		}
 		if s.Key == "profile" {
 			prof, err := p.stored(s.Value)
 			if err != nil {
-				return nil, usage("profile=%s: %w", s.Value, err)
+				return nil, Usagef("profile=%s: %w", s.Value, err)
 			}
 			c := *base
 			c.base = &stored{s.Value, prof}
 			base = &c
 		}
-		changes[i] = sweepValue{s.Key, s.Value}
+		changes[i] = s
 	}
-	sc, err := base.with(changes...)
+	sc, err := base.With(changes...)
 	if err != nil {
 		return nil, &UsageError{err}
 	}
@@ -260,26 +260,26 @@ func (s *Scenario) Experiment() *Experiment { return s.experiment() }
 func (x *Experiment) OfScenario() *Scenario { return x.scenario }
 
 // changes are the settings of a request as changes of a scenario.
-func (r *Request) changes() ([]sweepValue, error) {
-	var changes []sweepValue
+func (r *Request) changes() ([]Setting, error) {
+	var changes []Setting
 	if r.Profile != "" {
 		if _, err := profile.Load(r.Profile); err != nil {
-			return nil, usage("--profile: %w", err)
+			return nil, Usagef("--profile: %w", err)
 		}
-		changes = append(changes, sweepValue{"profile", r.Profile})
+		changes = append(changes, Setting{"profile", r.Profile})
 	}
 	for _, kv := range r.Set {
 		k, v, ok := strings.Cut(kv, "=")
 		if !ok {
-			return nil, usage("--set %q is not of the form key=value", kv)
+			return nil, Usagef("--set %q is not of the form key=value", kv)
 		}
 		if k == "name" {
-			return nil, usage("--set %s: name sets the names of the output files, and only the scenario's file can give it", kv)
+			return nil, Usagef("--set %s: name sets the names of the output files, and only the scenario's file can give it", kv)
 		}
 		if k == "profile" && r.Profile != "" {
-			return nil, usage("--set %s gives the profile: leave out --profile %s", kv, r.Profile)
+			return nil, Usagef("--set %s gives the profile: leave out --profile %s", kv, r.Profile)
 		}
-		changes = append(changes, sweepValue{k, v})
+		changes = append(changes, Setting{k, v})
 	}
 	return changes, nil
 }

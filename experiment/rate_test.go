@@ -10,16 +10,16 @@ import (
 )
 
 // changed is a scenario, with changes, and its profile.
-func changed(t *testing.T, text string, changes ...sweepValue) (*Scenario, *profile.Profile) {
+func changed(t *testing.T, text string, changes ...Setting) (*Scenario, *profile.Profile) {
 	t.Helper()
 	s, err := ParseScenario("s.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s, err = s.with(changes...); err != nil {
+	if s, err = s.With(changes...); err != nil {
 		t.Fatal(err)
 	}
-	p, err := s.profile()
+	p, err := s.LoadProfile()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,16 +27,16 @@ func changed(t *testing.T, text string, changes ...sweepValue) (*Scenario, *prof
 }
 
 // runText runs a scenario, with changes, and returns what its loads measured.
-func runText(t *testing.T, text string, changes ...sweepValue) *outcome {
+func runText(t *testing.T, text string, changes ...Setting) *Outcome {
 	t.Helper()
 	s, _ := changed(t, text, changes...)
 	return ran(t, s)
 }
 
 // ran runs a scenario.
-func ran(t *testing.T, s *Scenario) *outcome {
+func ran(t *testing.T, s *Scenario) *Outcome {
 	t.Helper()
-	p, err := s.profile()
+	p, err := s.LoadProfile()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,14 +50,14 @@ func ran(t *testing.T, s *Scenario) *outcome {
 // A rate is what was delivered in the measured time over that time, also for a load that stalls:
 // two senders overflow the switch, and one of them waits for its ACK timeout for most of the time.
 func TestRateOfALoadThatStalls(t *testing.T) {
-	out := runText(t, incast, sweepValue{"traffic.0.duration", "20ms"}, sweepValue{"traffic.1.duration", "20ms"})
+	out := runText(t, incast, Setting{"traffic.0.duration", "20ms"}, Setting{"traffic.1.duration", "20ms"})
 	stalled := false
 	for i, l := range out.loads {
 		// When the measured time ends a whole window is under way, which completes later; of one poll across the end a
 		// part counts, and a poll finds less than half a window.
-		completed, window := float64(out.results[i].Threads[0].Completed), float64(l.Window)
+		completed, window := float64(out.Results[i].Threads[0].Completed), float64(l.Window)
 		least, most := (completed-window)/l.Duration.Seconds(), (completed-window/2)/l.Duration.Seconds()
-		if got := out.results[i].Rate(); got > most || got < least {
+		if got := out.Results[i].Rate(); got > most || got < least {
 			t.Errorf("load %s: %.0f messages/s, and %.0f to %.0f were delivered", l.Name, got, least, most)
 		}
 		stalled = stalled || most < 5000 // 2.6 Gb/s
@@ -75,9 +75,9 @@ func TestRatesOfLoadsAddUp(t *testing.T) {
 		for i := range 16 {
 			fmt.Fprintf(&b, "  - {name: s%d, from: %d, to: 16, verb: write, payload: %s, mr_size: 256KiB, window: 16, duration: %s}\n", i, i, c.payload, c.duration)
 		}
-		out := runText(t, b.String(), sweepValue{"link.pfc", c.pfc}, sweepValue{"link.pfc_xoff", "16KiB"}, sweepValue{"link.pfc_xon", "8KiB"})
+		out := runText(t, b.String(), Setting{"link.pfc", c.pfc}, Setting{"link.pfc_xoff", "16KiB"}, Setting{"link.pfc_xon", "8KiB"})
 		sum := 0.0
-		for i, r := range out.results {
+		for i, r := range out.Results {
 			sum += r.Rate() * float64(out.loads[i].Payload) * 8 / 1e9
 		}
 		if sum > 100 {
@@ -90,9 +90,9 @@ func TestRatesOfLoadsAddUp(t *testing.T) {
 func TestLoadsBeginTogether(t *testing.T) {
 	out := runText(t, "name: x\ntraffic:\n  - {name: victim, messages: 200}\n  - {name: attacker, cores: [3], verb: send, recv_depth: 4096, messages: 200}\n"+
 		"  - {name: third, cores: [5], verb: send, recv_depth: 256, warmup: 1us, messages: 200}\n")
-	for i, r := range out.results {
-		if begin := r.Begin - out.loads[i].Warmup; begin != out.results[0].Begin {
-			t.Errorf("load %s begins %v after load %s", out.loads[i].Name, begin-out.results[0].Begin, out.loads[0].Name)
+	for i, r := range out.Results {
+		if begin := r.Begin - out.loads[i].Warmup; begin != out.Results[0].Begin {
+			t.Errorf("load %s begins %v after load %s", out.loads[i].Name, begin-out.Results[0].Begin, out.loads[0].Name)
 		}
 	}
 }
@@ -102,8 +102,8 @@ func TestLoadThatStartsLater(t *testing.T) {
 	out := runText(t, "name: x\ntraffic:\n  - {name: victim, duration: 100us}\n  - {name: late, cores: [3], start: 40us, warmup: 5us, duration: 20us}\n"+
 		"  - {name: ping, cores: [5], start: 10us, measure: latency, messages: 5}\n  - {name: churn, churn: reg_mr, cores: [7], start: 30us, mrs: 2, messages: 2}\n")
 	for i, want := range []time.Duration{0, 45 * time.Microsecond, 10 * time.Microsecond, 30 * time.Microsecond} {
-		if d := out.results[i].Begin - out.results[0].Begin; d != want || out.results[i].Threads[0].Completed == 0 {
-			t.Errorf("load %s is measured from %v on, with %v messages; want %v", out.loads[i].Name, d, out.results[i].Threads[0].Completed, want)
+		if d := out.Results[i].Begin - out.Results[0].Begin; d != want || out.Results[i].Threads[0].Completed == 0 {
+			t.Errorf("load %s is measured from %v on, with %v messages; want %v", out.loads[i].Name, d, out.Results[i].Threads[0].Completed, want)
 		}
 	}
 }
@@ -211,10 +211,10 @@ func TestRateOfAQueueThatIsDrained(t *testing.T) {
 		out := runText(t, "name: x\nhosts: 2\ntraffic:\n"+
 			"  - {name: a, from: 0, to: 1, verb: write, payload: 4KiB, duration: "+duration+", warmup: 50us}\n"+
 			"  - {name: w, from: 0, to: 1, verb: send, payload: 64B, duration: "+duration+", warmup: 50us}\n")
-		rate := out.results[0].Rate() * 4096 * 8 / 1e9
+		rate := out.Results[0].Rate() * 4096 * 8 / 1e9
 		if rate < 85 || rate > 96 { // payload of 4 KiB in four packets, beside the other load
 			t.Errorf("%s: %.1f Gb/s of payload on a port of 100 Gb/s", duration, rate)
 		}
-		t.Logf("%s: %.2f, %.2f", duration, rate, out.results[1].Rate()*64*8/1e9)
+		t.Logf("%s: %.2f, %.2f", duration, rate, out.Results[1].Rate()*64*8/1e9)
 	}
 }

@@ -179,14 +179,14 @@ func (d draws) load(b *strings.Builder, i, hosts, core int, when string) int {
 }
 
 // quiet are the loads of which a run prints a rate without a note.
-func (out *outcome) quiet() (loads []int) {
+func (out *Outcome) quiet() (loads []int) {
 	res := &Result{}
 	if out.noteRare(&Env{Out: res}, ""); len(res.Notes) > 0 {
 		return nil
 	}
 	still, _ := out.neighbours()
 	for i, l := range out.loads {
-		if r := out.results[i]; r.Failed == nil && out.why(i) == "" && !slices.Contains(still, l.Name) && len(out.endedBefore(i)) == 0 {
+		if r := out.Results[i]; r.Failed == nil && out.why(i) == "" && !slices.Contains(still, l.Name) && len(out.endedBefore(i)) == 0 {
 			loads = append(loads, i)
 		}
 	}
@@ -203,7 +203,7 @@ func TestRatesOfRandomLoads(t *testing.T) {
 		if err != nil {
 			continue // such as threads that share a CQ, with spread
 		}
-		p, err := s.profile()
+		p, err := s.LoadProfile()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -226,7 +226,7 @@ func TestRatesOfRandomLoads(t *testing.T) {
 		quiet := out.quiet()
 		var ending []int // have a note that they do not last
 		for i, a := range out.later {
-			if a.unlike(out.results[i]) != "" {
+			if a.unlike(out.Results[i]) != "" {
 				ending = append(ending, i)
 			}
 		}
@@ -242,12 +242,12 @@ func TestRatesOfRandomLoads(t *testing.T) {
 		for i := range again.Traffic {
 			again.Traffic[i].Duration = 1000 * int64(long)
 		}
-		next, err := again.runUntil(t.Context(), 1, p, rec.silent(), "", out.results[0].Begin+long+out.grace())
+		next, err := again.runUntil(t.Context(), 1, p, rec.silent(), "", out.Results[0].Begin+long+out.grace())
 		if err != nil && len(quiet) > 0 {
 			t.Errorf("seed %d: %v in a longer time\n%s", seed, err, text)
 		}
 		for _, i := range ending {
-			if warned++; err != nil || math.Abs(next.results[i].Rate()/out.results[i].Rate()-1) > 0.8*max(out.results[i].Confidence, steady) {
+			if warned++; err != nil || math.Abs(next.Results[i].Rate()/out.Results[i].Rate()-1) > 0.8*max(out.Results[i].Confidence, steady) {
 				rightly++
 			}
 		}
@@ -256,8 +256,8 @@ func TestRatesOfRandomLoads(t *testing.T) {
 		}
 		for _, i := range quiet {
 			rates++
-			r := out.results[i]
-			off := math.Abs(next.results[i].Rate()/r.Rate() - 1)
+			r := out.Results[i]
+			off := math.Abs(next.Results[i].Rate()/r.Rate() - 1)
 			if off <= max(r.Confidence, steady) {
 				continue
 			}
@@ -266,7 +266,7 @@ func TestRatesOfRandomLoads(t *testing.T) {
 			if off > 0.15 {
 				report = t.Errorf
 			}
-			report("seed %d: load l%d has %.4g messages/s, ±%.1f %%, and %.4g in a longer time, without a note\n%s", seed, i, r.Rate(), 100*r.Confidence, next.results[i].Rate(), text)
+			report("seed %d: load l%d has %.4g messages/s, ±%.1f %%, and %.4g in a longer time, without a note\n%s", seed, i, r.Rate(), 100*r.Confidence, next.Results[i].Rate(), text)
 		}
 	}
 	t.Logf("%d rates without a note, %d of which a longer time does not bear out; %d with one, %d of them that the rate does not last, which a longer time bears out for %d", rates, missed, notes, warned, rightly)

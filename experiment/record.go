@@ -60,7 +60,7 @@ func (r *Request) recorder(ctx context.Context) (*recorder, error) {
 			if errors.Is(err, outfile.ErrInterrupted) {
 				return nil, fmt.Errorf("%s: %w", f.flag, err)
 			}
-			return nil, usage("%s: %w", f.flag, err)
+			return nil, Usagef("%s: %w", f.flag, err)
 		}
 	}
 	if rec.capture != nil {
@@ -81,7 +81,7 @@ func (r *Request) readFault(ctx context.Context) ([]byte, error) {
 	}
 	src, err := input.ReadFile(ctx, r.Fault)
 	if err != nil {
-		return nil, usage("--fault: %w", err)
+		return nil, Usagef("--fault: %w", err)
 	}
 	return src, nil
 }
@@ -211,20 +211,10 @@ func (r *recorder) abort() {
 	}
 }
 
-// pointName is the name of a sweep's point in a capture: "window=4 payload=2".
-func pointName(pt []sweepValue) string {
-	var s []string
-	for _, v := range pt {
-		s = append(s, fmt.Sprintf("%s=%s", v.key, v.val))
-	}
-	return strings.Join(s, " ")
-}
-
 // runName is the name of one of an experiment's runs in a capture.
-func (e *Env) runName(format string, args ...any) string {
-	name := fmt.Sprintf(format, args...)
-	if len(e.prefix) > 0 {
-		name = pointName(e.prefix) + " " + name
-	}
-	return name
+func (e *Env) runName(name string) string { return strings.TrimSpace(PointName(e.prefix) + " " + name) }
+
+// union is what is in a or b, in order.
+func union(a, b []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b))))
 }

@@ -14,6 +14,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/roce/fault"
 	"github.com/rdmasim/rdmasim/sim"
@@ -25,15 +26,15 @@ import (
 	"github.com/rdmasim/rdmasim/workload"
 )
 
-// outcome is the result of one run of a scenario.
-type outcome struct {
+// Outcome is the result of one run of a scenario.
+type Outcome struct {
 	loads    []*workload.Load
 	started  []*workload.Started
-	results  []*workload.Result
+	Results  []*workload.Result
 	counters []reading // of the measured part: after minus before
-	uars     int       // UAR pages that the first load's posting process holds
+	UARs     int       // UAR pages that the first load's posting process holds
 	events   uint64
-	span     time.Duration // between the two readings of the counters
+	Span     time.Duration // between the two readings of the counters
 	ended    []string      // why loads ended early, in a run with events
 	lossless bool          // flow control is on
 	breaks   bool          // events take from programs what they need
@@ -44,7 +45,7 @@ type outcome struct {
 	use      useWatch    // of the units
 	paging   []*useWatch // of loads whose pages come on demand, during their measured time
 	device   *hca.Params // of the hosts
-	row      *Row        // of completions, which are no loads
+	row      *table.Row  // of completions, which are no loads
 }
 
 // outOfBand is the latency of the messages by which testers coordinate, outside of RDMA; none is part of a result.
@@ -55,17 +56,22 @@ const deadline = 1000 * time.Second
 
 // run builds the testbed, runs all loads of the scenario at once, and reads the
 // counters around them. rec may be nil; name is that of the run in its capture.
-func (s *Scenario) run(ctx context.Context, seed uint64, prof *profile.Profile, rec *recorder, name string) (*outcome, error) {
+func (s *Scenario) run(ctx context.Context, seed uint64, prof *profile.Profile, rec *recorder, name string) (*Outcome, error) {
 	return s.runUntil(ctx, seed, prof, rec, name, 0)
 }
 
+// Run runs the scenario with a profile. An error of what the run does is one of its loads, or of the simulator.
+func (s *Scenario) Run(ctx context.Context, seed uint64, prof *profile.Profile) (*Outcome, error) {
+	return s.run(ctx, seed, prof, nil, "")
+}
+
 // runUntil is run that ends at a time, unless that is 0, with what has been measured by then.
-func (s *Scenario) runUntil(ctx context.Context, seed uint64, prof *profile.Profile, rec *recorder, name string, until time.Duration) (*outcome, error) {
+func (s *Scenario) runUntil(ctx context.Context, seed uint64, prof *profile.Profile, rec *recorder, name string, until time.Duration) (*Outcome, error) {
 	if s.Completions != nil {
 		p := s.completionPoint(seed)
 		r, err := p.measure(&Env{Ctx: ctx, rec: &recorder{}})
 		row := p.row("completions", r)
-		return &outcome{row: &row}, err
+		return &Outcome{row: &row}, err
 	}
 	cfg := testbed.Config{Seed: seed, Profile: prof, Switched: s.Link == "switch", NoTap: true, OutOfBand: outOfBand,
 		Interrupt: func() bool { return ctx.Err() != nil }}
@@ -81,17 +87,17 @@ func (s *Scenario) runUntil(ctx context.Context, seed uint64, prof *profile.Prof
 	}
 	tb, err := testbed.New(cfg)
 	if err != nil {
-		return nil, usage("%w", err)
+		return nil, Usagef("%w", err)
 	}
-	out := &outcome{lossless: prof.Link.PFC, breaks: tb.Breaks(), device: &prof.HCA}
+	out := &Outcome{lossless: prof.Link.PFC, breaks: tb.Breaks(), device: &prof.HCA}
 	var failed error
 	err = tb.Run(cmp.Or(until, s.deadline()), func(t verbs.Thread) { failed = s.body(t, tb, out) })
 	ended := until > 0 && errors.Is(err, testbed.ErrDeadline)
 	switch {
 	case ended || errors.Is(err, sim.ErrInterrupted):
 		// What the threads have measured so far stays; counters belong to a whole run.
-		for _, st := range out.started[len(out.results):] {
-			out.results = append(out.results, st.SoFar(provider.Duration(tb.Engine().Now())))
+		for _, st := range out.started[len(out.Results):] {
+			out.Results = append(out.Results, st.SoFar(provider.Duration(tb.Engine().Now())))
 		}
 		if err = ErrInterrupted; ended {
 			err = nil
@@ -119,7 +125,7 @@ func (s *Scenario) deadline() time.Duration {
 	return deadline + longest
 }
 
-func (s *Scenario) body(t verbs.Thread, tb *testbed.Testbed, out *outcome) error {
+func (s *Scenario) body(t verbs.Thread, tb *testbed.Testbed, out *Outcome) error {
 	for i := range s.Traffic {
 		l := s.Traffic[i].load()
 		l.Seed = tb.Config().Seed
@@ -141,7 +147,7 @@ func (s *Scenario) body(t verbs.Thread, tb *testbed.Testbed, out *outcome) error
 	before := tb.Counters()
 	for _, c := range before {
 		if c.Unit == fmt.Sprintf("host%d/mlx5_0/resources", s.Traffic[0].From) && c.Name == "uar" {
-			out.uars = int(c.Value)
+			out.UARs = int(c.Value)
 		}
 	}
 	began := t.Now()
@@ -162,17 +168,17 @@ func (s *Scenario) body(t verbs.Thread, tb *testbed.Testbed, out *outcome) error
 		} else if r.Failed != nil {
 			out.ended = append(out.ended, r.Failed.Error())
 		}
-		out.results = append(out.results, r)
+		out.Results = append(out.Results, r)
 	}
-	out.use.finish(tb, out.results)
+	out.use.finish(tb, out.Results)
 	for i, w := range out.paging {
 		if w != nil {
-			w.finish(tb, out.results[i:i+1])
+			w.finish(tb, out.Results[i:i+1])
 		}
 	}
 	// Posted writes and acknowledgements that are still under way belong to the run.
 	t.Sleep(settle)
-	out.span = t.Now() - began
+	out.Span = t.Now() - began
 	out.counters = growth(before, tb.Counters())
 	return nil
 }
@@ -193,8 +199,8 @@ func (s *Scenario) unbuildable(i int, err error) error {
 const settle = 20 * time.Microsecond
 
 // trafficRow is the result of one load as a row.
-func trafficRow(l *workload.Load, r *workload.Result) Row {
-	var row Row
+func trafficRow(l *workload.Load, r *workload.Result) table.Row {
+	var row table.Row
 	rate := r.Rate()
 	row.Set("row", "traffic").Set("name", l.Name).Set("threads", l.Threads)
 	if r.MREntries > 0 {
@@ -241,8 +247,8 @@ func trafficRow(l *workload.Load, r *workload.Result) Row {
 const steady = 0.05
 
 // unsteady says why the rate of a load of a run means little, and what to do; "" if it means what it says.
-func (out *outcome) unsteady(i int) string {
-	l, r := out.loads[i], out.results[i]
+func (out *Outcome) unsteady(i int) string {
+	l, r := out.loads[i], out.Results[i]
 	if l.Latency || r.Failed != nil {
 		return ""
 	}
@@ -329,7 +335,7 @@ func fewSamples(l *workload.Load, r *workload.Result) string {
 	return fmt.Sprintf("its percentiles are of %s, and the 99 %% point needs 100; give it %s.", samples, more)
 }
 
-func percentiles(row *Row, ns []float64) {
+func percentiles(row *table.Row, ns []float64) {
 	sort.Float64s(ns)
 	row.Set("samples", len(ns))
 	if len(ns) == 0 {
@@ -349,7 +355,7 @@ func percentiles(row *Row, ns []float64) {
 func (s *Scenario) experiment() *Experiment {
 	x := &Experiment{Name: s.Name, Title: s.Title, Profile: s.Profile, scenario: s}
 	x.Columns = []string{"row", "name", "thread", "mr_page", "mr_entries", "rate_mps", "gbps", "spread_percent", "latency_ns_p50", "latency_ns_p99",
-		limitedBy, limitPercent, confirmed, raisedRate, "counter", "value"}
+		LimitedBy, limitPercent, Confirmed, raisedRate, "counter", "value"}
 	x.Confirms = true
 	if s.Completions != nil {
 		x.Columns = completionColumns
@@ -364,11 +370,11 @@ func (s *Scenario) emit(env *Env) error {
 	if s.Completions != nil {
 		return errors.Join(s.runCompletions(env), env.Step(1, 1, s.Name))
 	}
-	prof, err := s.profile()
+	prof, err := s.LoadProfile()
 	if err != nil {
 		return err
 	}
-	out, err := s.run(env.Ctx, env.Seed, prof, env.rec, pointName(env.prefix))
+	out, err := s.run(env.Ctx, env.Seed, prof, env.rec, PointName(env.prefix))
 	if err != nil && !errors.Is(err, ErrInterrupted) {
 		return err
 	}
@@ -379,8 +385,8 @@ func (s *Scenario) emit(env *Env) error {
 }
 
 // noteOverlap names loads that ended so early that another one ran without them.
-func (out *outcome) noteOverlap(env *Env) {
-	for i, r := range out.results {
+func (out *Outcome) noteOverlap(env *Env) {
+	for i, r := range out.Results {
 		if early := out.endedBefore(i); len(early) > 0 && r.Failed == nil {
 			env.Note("Load %s was measured also when these had ended: %s. Loads of one duration and warmup run together to the end.", out.loads[i].Name, strings.Join(early, ", "))
 		}
@@ -388,9 +394,9 @@ func (out *outcome) noteOverlap(env *Env) {
 }
 
 // endedBefore are the loads without which load i was measured for more than a twentieth of its time, because they had ended.
-func (out *outcome) endedBefore(i int) (early []string) {
-	r := out.results[i]
-	for j, other := range out.results {
+func (out *Outcome) endedBefore(i int) (early []string) {
+	r := out.Results[i]
+	for j, other := range out.Results {
 		if other.End < r.End-(r.End-r.Begin)/20 {
 			early = append(early, out.loads[j].Name)
 		}
@@ -400,14 +406,14 @@ func (out *outcome) endedBefore(i int) (early []string) {
 
 // neighbours are loads whose own rate is steady in the measured time beside loads whose is not: a load that has hardly begun, or waits for a
 // timer, leaves a port or an engine to others that it takes from them later.
-func (out *outcome) neighbours() (still, moving []string) {
+func (out *Outcome) neighbours() (still, moving []string) {
 	for i, l := range out.loads {
-		if r := out.results[i]; r.Failed != nil || l.Latency || out.unsteady(i) != "" {
+		if r := out.Results[i]; r.Failed != nil || l.Latency || out.unsteady(i) != "" {
 			continue
 		}
 		met := false
 		for j, o := range out.loads {
-			r := out.results[j]
+			r := out.Results[j]
 			if r.Failed != nil || out.unsteady(j) == "" || l.From != o.From && l.From != o.To && l.To != o.From && l.To != o.To {
 				continue
 			}
@@ -424,14 +430,14 @@ func (out *outcome) neighbours() (still, moving []string) {
 }
 
 // noteNeighbours names them.
-func (out *outcome) noteNeighbours(env *Env) {
+func (out *Outcome) noteNeighbours(env *Env) {
 	if still, moving := out.neighbours(); len(still) > 0 {
 		env.Note("What loads without a steady rate take from others on their hosts later is not in the rates of these: %s beside %s. Give all of them a longer duration.", strings.Join(still, ", "), strings.Join(moving, ", "))
 	}
 }
 
 // noteUnreliable names loads whose requests complete when they have been sent, and may be lost after that.
-func (out *outcome) noteUnreliable(env *Env) {
+func (out *Outcome) noteUnreliable(env *Env) {
 	var names []string
 	for _, l := range out.loads {
 		if l.Transport == workload.UC || l.Transport == workload.UD {
@@ -445,26 +451,46 @@ func (out *outcome) noteUnreliable(env *Env) {
 
 // noteDropped says that flow control has not kept a switch from dropping packets: the counters that show it are not printed
 // unless somebody asks.
-func (out *outcome) noteDropped(env *Env) {
-	if n, _ := out.counter("switch.tx_discards_phy"); out.lossless && n > 0 {
+func (out *Outcome) noteDropped(env *Env) {
+	if n, _ := out.Counter("switch.tx_discards_phy"); out.lossless && n > 0 {
 		env.Note("The switch has dropped %.0f packets although link.pfc is on: before it pauses a sender, that one may fill link.pfc_xoff of switch.buffer. With fewer senders to a port, a smaller link.pfc_xoff or a larger switch.buffer there is room for all.", n)
 	}
 }
 
-// noteUnsteady names the loads whose rate means little; run is what to call the run.
-func (out *outcome) noteUnsteady(env *Env, run string) {
-	for i := range out.results {
+// Run runs a scenario; what it leaves out gets its default. name is that of the run in captures; a single run needs none.
+func (e *Env) Run(s *Scenario, prof *profile.Profile, name string) (*Outcome, error) {
+	s.defaults()
+	return s.run(e.Ctx, e.Seed, prof, e.rec, e.runName(name))
+}
+
+// NoteUnsteady names the loads whose rate means little, or does not last behind the measured time, for which it runs the scenario
+// once more. run is what to call the run.
+func (out *Outcome) NoteUnsteady(env *Env, s *Scenario, prof *profile.Profile, run string) error {
+	if err := s.lookAhead(env.Ctx, env.Seed, prof, env.rec, out); err != nil {
+		return err
+	}
+	for i := range out.Results {
 		if why := out.why(i); why != "" {
 			env.Note("%s: %s", run, why)
 		}
 	}
 	out.noteRare(env, run+": ")
+	return nil
 }
 
+// SetLimit says in a row what the run of one load was limited by and, with --confirm, whether more of that raises the rate.
+func (out *Outcome) SetLimit(env *Env, s *Scenario, prof *profile.Profile, run string, row *table.Row) error {
+	out.setLimit(row)
+	return out.confirmLimit(env, s, prof, run, run, row)
+}
+
+// LoadRow is the result of load i as a row.
+func (out *Outcome) LoadRow(i int) table.Row { return trafficRow(out.loads[i], out.Results[i]) }
+
 // emit adds the rows of an outcome: loads, threads, and counters that changed.
-func (out *outcome) emit(env *Env, s *Scenario, prof *profile.Profile) error {
-	rows := make([]*Row, len(out.results))
-	for i, r := range out.results {
+func (out *Outcome) emit(env *Env, s *Scenario, prof *profile.Profile) error {
+	rows := make([]*table.Row, len(out.Results))
+	for i, r := range out.Results {
 		row := trafficRow(out.loads[i], r)
 		out.setLimit(&row)
 		rows[i] = &row
@@ -473,11 +499,11 @@ func (out *outcome) emit(env *Env, s *Scenario, prof *profile.Profile) error {
 		return err
 	}
 	if out.use.after != nil {
-		if err := out.confirmLimit(env, s, prof, pointName(env.prefix), "", rows...); err != nil {
+		if err := out.confirmLimit(env, s, prof, PointName(env.prefix), "", rows...); err != nil {
 			return err
 		}
 	}
-	for i, r := range out.results {
+	for i, r := range out.Results {
 		env.Emit(*rows[i])
 		if why := out.why(i); why != "" {
 			env.Note("Load %s: %s", out.loads[i].Name, why)
@@ -494,22 +520,22 @@ func (out *outcome) emit(env *Env, s *Scenario, prof *profile.Profile) error {
 	for _, why := range out.ended {
 		env.Note("%s", why)
 	}
-	for i, r := range out.results {
+	for i, r := range out.Results {
 		for j := range r.Threads {
 			env.Emit(threadRow(out.loads[i], &r.Threads[j]))
 		}
 	}
 	for i := 0; env.counters && i < len(out.counters); i++ {
 		if c := &out.counters[i]; c.Value != 0 {
-			var row Row
+			var row table.Row
 			env.Emit(*row.Set("row", "counter").Set("counter", c.full()).Set("value", c.grown()))
 		}
 	}
 	return nil
 }
 
-func threadRow(l *workload.Load, r *workload.ThreadResult) Row {
-	var row Row
+func threadRow(l *workload.Load, r *workload.ThreadResult) table.Row {
+	var row table.Row
 	row.Set("row", "thread").Set("name", l.Name).Set("thread", r.Thread)
 	if l.Latency {
 		var ns []float64

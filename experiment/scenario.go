@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/rdmasim/rdmasim/fixtures"
@@ -139,12 +138,8 @@ func Scenarios() ([]ScenarioInfo, error) {
 	return all, nil
 }
 
-// Open finds an experiment by name, or makes one of a scenario file: a path, or the
-// file name of a scenario that comes with the program.
-func Open(ctx context.Context, name string) (*Experiment, error) {
-	if !strings.HasSuffix(name, ".yaml") && !strings.HasSuffix(name, ".yml") {
-		return Find(name)
-	}
+// OpenScenario makes an experiment of a scenario file: a path, or the file name of a scenario that comes with the program.
+func OpenScenario(ctx context.Context, name string) (*Experiment, error) {
 	src, err := input.ReadFile(ctx, name)
 	if errors.Is(err, os.ErrNotExist) && filepath.Base(name) == name {
 		own, oerr := fixtures.Read("scenarios/" + name)
@@ -156,7 +151,7 @@ func Open(ctx context.Context, name string) (*Experiment, error) {
 		}
 	}
 	if err != nil {
-		return nil, usage("cannot read the scenario: %w", err)
+		return nil, Usagef("cannot read the scenario: %w", err)
 	}
 	s, err := ParseScenario(name, src)
 	if err != nil {

@@ -13,6 +13,12 @@ import (
 // mostLoads bounds the loads of a scenario: of a host's threads there are no more.
 const mostLoads = 1024
 
+// CheckIn checks a scenario that is a part of a file, and fills in its defaults. Errors name the place in doc.
+func (s *Scenario) CheckIn(file string, doc *input.Doc) error {
+	s.file, s.doc = file, doc
+	return s.check()
+}
+
 // check reports what decoding alone cannot see.
 func (s *Scenario) check() error {
 	if len(s.Traffic) > mostLoads {
@@ -32,7 +38,7 @@ func (s *Scenario) check() error {
 	}
 	s.keepGiven()
 	s.defaults()
-	if _, err := s.profile(); err != nil {
+	if _, err := s.LoadProfile(); err != nil {
 		at := "set"
 		if e := (*profileError)(nil); errors.As(err, &e) {
 			at = e.at
@@ -91,7 +97,7 @@ func (s *Scenario) checkKernel() error {
 	if s.Profile == "" {
 		s.Profile = profile.Default
 	}
-	if _, err := s.profile(); err != nil {
+	if _, err := s.LoadProfile(); err != nil {
 		return s.doc.Errorf("profile", "%v", err)
 	}
 	return s.checkCompletions()

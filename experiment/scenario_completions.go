@@ -149,7 +149,7 @@ func (s *Scenario) completionPoint(seed uint64) completionPoint {
 // runCompletions runs them and emits the row.
 func (s *Scenario) runCompletions(env *Env) error {
 	if env.rec.capture != nil || env.rec.faults != nil {
-		return usage("completions have no wire: their completions arrive by schedule: leave out --pcap and --fault")
+		return Usagef("completions have no wire: their completions arrive by schedule: leave out --pcap and --fault")
 	}
 	p := s.completionPoint(env.Seed)
 	p.timeline = env.rec.timeline != nil

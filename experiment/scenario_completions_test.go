@@ -19,7 +19,7 @@ func scenarioOf(t *testing.T, text string, req Request) (*Result, error) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	x, err := Open(t.Context(), path)
+	x, err := OpenScenario(t.Context(), path)
 	if err != nil {
 		return nil, err
 	}
@@ -39,8 +39,8 @@ completions: {model: softirq, vectors: 2, affinity: [6, 7], peers: 32, pool: tru
 		t.Fatal(err)
 	}
 	for i := range res.Rows {
-		if rate := value(t, &res.Rows[i], "rate_kps"); rate < 18.5 || rate > 21.5 {
-			t.Errorf("%v", res.Rows[i].vals)
+		if rate := numberIn(t, &res.Rows[i], "rate_kps"); rate < 18.5 || rate > 21.5 {
+			t.Errorf("%v", res.Rows[i])
 		}
 		busy := strings.Fields(res.Rows[i].Get("cpu_percent").(string))
 		if len(busy) != 8 || busy[0] != "0.0" || busy[6] == "0.0" || busy[7] == "0.0" {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/roce/fault"
 	"github.com/rdmasim/rdmasim/sim/profile"
@@ -30,8 +31,8 @@ type stored struct {
 	p    *profile.Profile
 }
 
-// profile is the scenario's profile with its changes, in the order of their keys.
-func (s *Scenario) profile() (*profile.Profile, error) {
+// LoadProfile is the scenario's profile with its changes, in the order of their keys.
+func (s *Scenario) LoadProfile() (*profile.Profile, error) {
 	name := cmp.Or(s.Profile, profile.Default)
 	if s.base == nil || s.base.name != name {
 		p, err := profile.Load(name)
@@ -57,10 +58,16 @@ func (s *Scenario) profile() (*profile.Profile, error) {
 	return p, nil
 }
 
-// with is a copy of the scenario with values changed by dotted path, checked once all
+// ProfileOver is the scenario's profile with its changes, where base has what is stored.
+func (s *Scenario) ProfileOver(base *profile.Profile) (*profile.Profile, error) {
+	s.base = &stored{s.Profile, base}
+	return s.LoadProfile()
+}
+
+// With is a copy of the scenario with values changed by dotted path, checked once all
 // are in place; a key that is neither the scenario's nor its traffic's is one of the
 // profile.
-func (s *Scenario) with(changes ...sweepValue) (*Scenario, error) {
+func (s *Scenario) With(changes ...Setting) (*Scenario, error) {
 	c := *cmp.Or(s.given, s)
 	c.base = s.base
 	c.Traffic = append([]Traffic(nil), c.Traffic...)
@@ -74,21 +81,21 @@ func (s *Scenario) with(changes ...sweepValue) (*Scenario, error) {
 		c.Set[k] = v
 	}
 	for _, ch := range changes {
-		head, _, dotted := strings.Cut(ch.key, ".")
+		head, _, dotted := strings.Cut(ch.Key, ".")
 		if dotted && head != "traffic" && head != "completions" && head != "set" && head != "faults" {
-			c.Set[ch.key] = ch.val
-		} else if err := input.Set(&c, ch.key, ch.val); err != nil {
-			return nil, fmt.Errorf("%s=%s: %w", ch.key, ch.val, err)
+			c.Set[ch.Key] = ch.Value
+		} else if err := input.Set(&c, ch.Key, ch.Value); err != nil {
+			return nil, fmt.Errorf("%s=%s: %w", ch.Key, ch.Value, err)
 		}
-		c.zero(ch.key)
+		c.zero(ch.Key)
 	}
 	for _, ch := range changes {
 		var i int
-		if _, err := fmt.Sscanf(ch.key, "traffic.%d.duration", &i); err == nil && c.Traffic[i].Duration == 0 && c.Traffic[i].Messages == 0 {
-			return nil, fmt.Errorf("%s=%s: give the time that is counted, such as 200us, or messages", ch.key, ch.val)
+		if _, err := fmt.Sscanf(ch.Key, "traffic.%d.duration", &i); err == nil && c.Traffic[i].Duration == 0 && c.Traffic[i].Messages == 0 {
+			return nil, fmt.Errorf("%s=%s: give the time that is counted, such as 200us, or messages", ch.Key, ch.Value)
 		}
 	}
-	if _, err := c.profile(); err != nil && !inFile(s, err) {
+	if _, err := c.LoadProfile(); err != nil && !inFile(s, err) {
 		return nil, err
 	}
 	return &c, c.check()
@@ -106,7 +113,7 @@ func (s *Scenario) zero(key string) {
 // inFile reports whether the scenario as its file has it already has the error: then
 // the file is the place to name.
 func inFile(s *Scenario, err error) bool {
-	_, own := s.profile()
+	_, own := s.LoadProfile()
 	return own != nil && own.Error() == err.Error()
 }
 
@@ -117,9 +124,9 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 	if err != nil {
 		return nil, err
 	}
-	base, err := s.with(changes...)
+	base, err := s.With(changes...)
 	if err != nil {
-		return nil, usage("--set: %w", err)
+		return nil, Usagef("--set: %w", err)
 	}
 	points, err := req.points(func(k, _ string) error {
 		if k == "name" { // a column of the result has that name
@@ -132,18 +139,18 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 	}
 	shared := map[string]int{} // points in which loads share cores
 	for _, pt := range points {
-		sc, err := base.with(pt...)
+		sc, err := base.With(pt...)
 		if err != nil {
-			return nil, usage("--sweep: %w", err)
+			return nil, Usagef("--sweep: %w", err)
 		}
 		for _, what := range sc.sharedCores() {
 			shared[what]++
 		}
 	}
 	if len(points) > 1 && req.Trace != "" {
-		return nil, usage("--trace records a single run: leave out --sweep")
+		return nil, Usagef("--trace records a single run: leave out --sweep")
 	}
-	prof, err := base.profile()
+	prof, err := base.LoadProfile()
 	if err != nil {
 		return nil, &UsageError{err}
 	}
@@ -153,7 +160,7 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 	}
 	defer func() { rec.notes(res); err = rec.end(err) }()
 	res = &Result{Name: s.Name, Version: req.Version, Profile: base.Profile, ProfileHash: prof.Hash(), Seed: req.Seed,
-		Hypotheses: []string{}, Rows: []Row{}, Notes: []string{}, Columns: x.Columns}
+		Hypotheses: []string{}, Rows: []table.Row{}, Notes: []string{}, Columns: x.Columns}
 	if len(points) > 1 {
 		res.Columns = append(sweepKeys(points[0]), res.Columns...)
 		res.Plots = sweepPlots(s.Name, points)
@@ -162,15 +169,15 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 		res.Note("Source of the scenario: %s", s.Source)
 	}
 	for i, pt := range points {
-		sc, err := base.with(pt...)
+		sc, err := base.With(pt...)
 		if err != nil {
-			return res, usage("--sweep: %w", err)
+			return res, Usagef("--sweep: %w", err)
 		}
-		p, err := sc.profile()
+		p, err := sc.LoadProfile()
 		if err != nil {
-			return res, usage("--sweep: %w", err)
+			return res, Usagef("--sweep: %w", err)
 		}
-		res.Hypotheses = union(res.Hypotheses, p.Hypotheses())
+		res.AddHypotheses(p)
 		if progress != nil {
 			progress(i, len(points), s.Name)
 		}
@@ -182,7 +189,7 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 			rec.expect(plan)
 		}
 		res.addProfile(i, sc.Profile, p.Hash())
-		env := &Env{Ctx: ctx, Seed: req.Seed, Out: res, prefix: pt, rec: rec, counters: req.Counters, confirm: req.Confirm}
+		env := &Env{Ctx: ctx, Seed: req.Seed, Out: res, prefix: pt, rec: rec, counters: req.Counters, Confirm: req.Confirm}
 		for _, what := range sc.sharedCores() {
 			if shared[what] == len(points) {
 				res.Note("%s", what)
@@ -202,14 +209,14 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 }
 
 // failedPoint is the error that ends a run; of a sweep it names the point, and the result says that it stays.
-func failedPoint(res *Result, pt []sweepValue, err error) error {
+func failedPoint(res *Result, pt []Setting, err error) error {
 	if len(pt) == 0 || errors.Is(err, ErrInterrupted) {
 		return err
 	}
 	if len(res.Rows) > 0 {
-		res.Note("The sweep ended at %s: %v", pointName(pt), err)
+		res.Note("The sweep ended at %s: %v", PointName(pt), err)
 	}
-	wrapped := fmt.Errorf("%s: %w", pointName(pt), err)
+	wrapped := fmt.Errorf("%s: %w", PointName(pt), err)
 	if bad := (*UsageError)(nil); errors.As(err, &bad) {
 		return &UsageError{wrapped}
 	}

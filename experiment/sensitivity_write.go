@@ -7,8 +7,47 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
 )
+
+// Sensitivity says which assumed and fitted values a result depends on, and whether what it shows holds when each of
+// them is at its bounds.
+type Sensitivity struct {
+	// Runs is how often the experiment was run.
+	Runs int `json:"runs"`
+	// Settings are those of the experiment that were taken to make its runs shorter.
+	Settings []string `json:"settings"`
+	// Conclusions are what the result shows, in words.
+	Conclusions []string `json:"conclusions"`
+	// Values are those that the result depends on.
+	Values []Sensitive `json:"values"`
+	// Without is the number of assumed and fitted values that change nothing in the result.
+	Without int `json:"values_without_effect"`
+	// NotVaried are values that could not be given another value, each with the reason.
+	NotVaried []string `json:"not_varied"`
+	// Complete is false if the search was ended by its bound of runs.
+	Complete bool `json:"complete"`
+}
+
+// Sensitive is a value that a result depends on.
+type Sensitive struct {
+	Key    string  `json:"key"`
+	Value  string  `json:"value"`
+	Source string  `json:"source"`
+	Bounds string  `json:"bounds"` // where they are from
+	Tries  []Tried `json:"tries"`
+	Holds  bool    `json:"holds"`
+}
+
+// Tried is the value at one of its bounds.
+type Tried struct {
+	Value string `json:"value"`
+	// Effect is the largest change of a number that the result shows, in percent of it.
+	Effect float64 `json:"effect_percent"`
+	// Changes are conclusions that do not hold.
+	Changes []string `json:"changes"`
+}
 
 // Summary is the answer in a sentence.
 func (s *Sensitivity) Summary() string {
@@ -59,7 +98,7 @@ func (s *Sensitivity) Write(w io.Writer) error {
 				holds = "NO"
 				changes = append(changes, fmt.Sprintf("%s=%s: %s", v.Key, t.Value, strings.Join(few(t.Changes), "; ")))
 			}
-			cells = append(cells, t.Value, short(t.Effect)+" %", holds)
+			cells = append(cells, t.Value, table.Short(t.Effect)+" %", holds)
 			for k := range cells {
 				cells[k] = plain.Line(cells[k])
 			}
@@ -74,7 +113,7 @@ func (s *Sensitivity) Write(w io.Writer) error {
 	}
 	fmt.Fprintln(w)
 	for _, n := range slices.Concat(changes, s.remarks()) {
-		if _, err := fmt.Fprintln(w, wrap(n, 100)); err != nil {
+		if _, err := fmt.Fprintln(w, table.Wrap(n, 100)); err != nil {
 			return err
 		}
 	}

@@ -19,8 +19,8 @@ import (
 const oftenEnough = turnovers
 
 // unsettled says what has not settled of a load whose rate was steady in the measured time; "" if nothing is known.
-func (out *outcome) unsettled(i int, more string) string {
-	l, r := out.loads[i], out.results[i]
+func (out *Outcome) unsettled(i int, more string) string {
+	l, r := out.loads[i], out.Results[i]
 	return cmp.Or(rarelyPosted(l, r, more), out.faulting(i, more), standing(l, r, more), out.outwaited(i))
 }
 
@@ -36,7 +36,7 @@ func rarelyPosted(l *workload.Load, r *workload.Result, more string) string {
 }
 
 // watchPaging reads the use of the units at the ends of the measured time of each load whose pages come on demand.
-func (out *outcome) watchPaging(watch func(w *useWatch, i int)) {
+func (out *Outcome) watchPaging(watch func(w *useWatch, i int)) {
 	out.paging = make([]*useWatch, len(out.loads))
 	for i, l := range out.loads {
 		if l.OnDemand != workload.Pinned {
@@ -47,11 +47,11 @@ func (out *outcome) watchPaging(watch func(w *useWatch, i int)) {
 }
 
 // faulting says that devices waited for page faults of a load's hosts in more of the measured time than changes nothing. Pages come once.
-func (out *outcome) faulting(i int, more string) string {
+func (out *Outcome) faulting(i int, more string) string {
 	if out.paging == nil || out.paging[i] == nil || out.paging[i].before == nil || out.paging[i].after == nil {
 		return ""
 	}
-	l, r, mille := out.loads[i], out.results[i], 0
+	l, r, mille := out.loads[i], out.Results[i], 0
 	for _, u := range out.paging[i].after.Since(out.paging[i].before) {
 		from, to := strings.HasPrefix(u.Unit, fmt.Sprintf("host%d/", l.From)), strings.HasPrefix(u.Unit, fmt.Sprintf("host%d/", l.To))
 		if u.Resource == sim.Paging && (from && l.OnDemandAt != workload.Peer || to && l.OnDemandAt != workload.Local) {
@@ -91,8 +91,8 @@ const waits = 4
 
 // outwaited says that the measured time of a load whose frames may be lost is short against what a queue pair waits for its ACK timer. A rate that
 // was steady in it is that of the time before the first wait, or of those that do not wait yet.
-func (out *outcome) outwaited(i int) string {
-	l, r := out.loads[i], out.results[i]
+func (out *Outcome) outwaited(i int) string {
+	l, r := out.loads[i], out.Results[i]
 	measured := r.End - r.Begin
 	wait := out.ackTimeout(l)
 	if l.Churn != "" || l.Transport == workload.UC || l.Transport == workload.UD || measured >= waits*wait || out.breaks || !out.loses() {
@@ -114,7 +114,7 @@ func readable(d time.Duration) time.Duration {
 }
 
 // ackTimeout is how long a queue pair of a load waits for an answer before it sends again; 0 if it has no timer.
-func (out *outcome) ackTimeout(l *workload.Load) time.Duration {
+func (out *Outcome) ackTimeout(l *workload.Load) time.Duration {
 	code := uint8(workload.AckTimeout)
 	if l.AckTimeout != nil {
 		code = *l.AckTimeout
@@ -126,13 +126,13 @@ func (out *outcome) ackTimeout(l *workload.Load) time.Duration {
 }
 
 // loses reports whether frames were lost at random, or for want of room in a switch.
-func (out *outcome) loses() bool {
+func (out *Outcome) loses() bool {
 	for i, r := range out.rules {
 		if takes[r.Action] && out.acted[i] > 0 && r.Chance > 0 && r.Chance < 1e6 {
 			return true
 		}
 	}
-	n, _ := out.counter("switch.tx_discards_phy")
+	n, _ := out.Counter("switch.tx_discards_phy")
 	return n > 0
 }
 

@@ -40,7 +40,7 @@ func TestNotesOfWhatHasNotSettled(t *testing.T) {
 func TestMixInAShortTime(t *testing.T) {
 	for _, weight := range []string{"1", "1000"} {
 		text := "name: x\ntraffic: [{mix: [{verb: write, weight: " + weight + "}, {verb: faa, weight: " + weight + "}], window: 16, mr_size: 64B, duration: 150us}]\n"
-		short, long := runText(t, text).results[0].Rate(), runText(t, text, sweepValue{"traffic.0.duration", "1500us"}).results[0].Rate()
+		short, long := runText(t, text).Results[0].Rate(), runText(t, text, Setting{"traffic.0.duration", "1500us"}).Results[0].Rate()
 		if short < 0.95*long || short > 1.05*long {
 			t.Errorf("weights %s: %.4g messages/s in 150 us, and %.4g in 1.5 ms", weight, short, long)
 		}

@@ -17,7 +17,7 @@ func TestQueuePairOfTwoSockets(t *testing.T) {
 		out := runText(t, fmt.Sprintf("name: x\nprofile: connectx-6\nlink: switch\ncores: 96\nset: {kernel.generation: static, provider.generation: static}\ntraffic:\n"+
 			"  - {verb: read, payload: 8B, threads: %d, qp_sharing: %d, window: %d, drain: true, work: 75ns, mr_size: 2MiB, page_size: 2MiB, access: random, mtu: 512, warmup: 4ms, duration: 8ms}\n",
 			c.threads, c.threads, 8*c.threads))
-		if got := out.results[0].Rate() / 1e6; got < c.want/1.5 || got > c.want*1.5 {
+		if got := out.Results[0].Rate() / 1e6; got < c.want/1.5 || got > c.want*1.5 {
 			t.Errorf("%d threads: %.3f M/s, want %.3f within a factor of 1.5", c.threads, got, c.want)
 		}
 	}
@@ -27,7 +27,7 @@ func TestQueuePairOfTwoSockets(t *testing.T) {
 func TestDrain(t *testing.T) {
 	rate := func(window int, more string) float64 {
 		out := runText(t, fmt.Sprintf("name: x\nprofile: connectx-6\ntraffic:\n  - {verb: read, payload: 8B, window: %d, %swarmup: 50us, duration: 100us}\n", window, more))
-		return out.results[0].Rate() / 1e6
+		return out.Results[0].Rate() / 1e6
 	}
 	one, full, drained, list := rate(1, ""), rate(8, ""), rate(8, "drain: true, "), rate(8, "drain: true, postlist: 4, signal_every: 4, ")
 	if drained < 2*one || drained > 0.7*full {

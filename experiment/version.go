@@ -2,8 +2,6 @@ package experiment
 
 import (
 	"runtime/debug"
-
-	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
 // release is the version of the program.
@@ -26,11 +24,3 @@ func Version() string {
 
 // Release is the version of the program without its commit.
 func Release() string { return release }
-
-func profileHash(name string) (string, error) {
-	p, err := profile.Load(name)
-	if err != nil {
-		return "", err
-	}
-	return p.Hash(), nil
-}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -224,7 +225,7 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 
 // TestHelpIsUniform: place-holders are words in capitals, one for one thing, and each default is printed once.
 func TestHelpIsUniform(t *testing.T) {
-	for _, fault := range commands.FaultsOfHelp(newRoot()) {
+	for _, fault := range commands.FaultsOfHelp(newRoot(io.Discard, io.Discard)) {
 		t.Error(fault)
 	}
 }

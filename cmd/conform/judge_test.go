@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/rdmasim/rdmasim/experiment"
+	"github.com/rdmasim/rdmasim/experiment/studies"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/roce/oracle"
 	"github.com/rdmasim/rdmasim/roce/pcap"
@@ -44,7 +45,7 @@ func captured(t *testing.T, text string) (string, error) {
 	if err := os.WriteFile(scenario, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	x, err := experiment.Open(t.Context(), scenario)
+	x, err := studies.Open(t.Context(), scenario)
 	if err != nil {
 		return "", err
 	}

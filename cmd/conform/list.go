@@ -36,6 +36,26 @@ type listOptions struct {
 	format                      string
 }
 
+// caseIDs are the IDs of all cases, for the shell to complete.
+func caseIDs() (ids []string) {
+	if cat, err := conformance.LoadCatalogue(); err == nil {
+		for _, r := range cat.Cases {
+			ids = append(ids, r.ID)
+		}
+	}
+	return ids
+}
+
+// areaNames are the names of all areas, with what each is about.
+func areaNames() (names []string) {
+	if cat, err := conformance.LoadCatalogue(); err == nil {
+		for _, a := range cat.Areas {
+			names = append(names, cobra.CompletionWithDesc(a.Area, a.Title))
+		}
+	}
+	return names
+}
+
 func newList() *cobra.Command {
 	o := &listOptions{}
 	cmd := &cobra.Command{

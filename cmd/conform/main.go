@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rdmasim/rdmasim/conformance"
+	"github.com/rdmasim/rdmasim/conformance/target/simulator"
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/internal/cli/input/commands"
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
@@ -67,7 +68,7 @@ func exitStatus(err error, stderr io.Writer, _ bool) int {
 	return s.code
 }
 
-func newRoot() *cobra.Command {
+func newRoot(stdout, stderr io.Writer) *cobra.Command {
 	o := &runOptions{}
 	root := &cobra.Command{
 		Use:           "conform",
@@ -96,9 +97,18 @@ func newRoot() *cobra.Command {
 	}
 	o.flags(root.Flags())
 	o.flags(run.Flags())
+	root.SetOut(stdout)
+	root.SetErr(stderr)
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(run, newList(), newShow(), newWire(), newDiff(), newAccept(), newRecover(), newMutants(), newMerge(), newGaps(), newCounts(), newRandom(), newRandomWorker(), newWorker(), newOutcomes())
 	root.AddCommand(hwCommands()...)
+	root.AddCommand(commands.ManCommand())
+	commands.CompleteFlag(root, "profile", simulator.Profiles, true)
+	commands.CompleteFlag(root, "target", func() []string { return []string{"sim", "hw", "sim,hw"} }, false)
+	for name, words := range map[string]func() []string{"show": caseIDs, "list": areaNames} {
+		c, _, _ := root.Find([]string{name})
+		commands.CompleteArgs(c, 100, words, false)
+	}
 	commands.StrictHelp(root, knownCommand)
 	for _, c := range append(root.Commands(), root) {
 		input.PlainNumbers(c.Flags())

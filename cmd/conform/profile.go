@@ -41,7 +41,7 @@ func readProfile(ctx context.Context, given string) (simProfile, error) {
 	return simProfile{given: given, name: p.Name, text: string(text)}, nil
 }
 
-const profileHelp = "profile of the simulated device, as listed by rdmasim profile list, or the path of a file that ends in .yaml"
+const profileHelp = "profile of the simulated device: a name from rdmasim profile list, or the path of your own file, which ends in .yaml"
 
 // path is that of the file; empty: the profile is a stored one.
 func (p simProfile) path() string {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/rdmasim/rdmasim/experiment"
+	"github.com/rdmasim/rdmasim/experiment/studies"
 	"github.com/rdmasim/rdmasim/roce/oracle"
 	"github.com/rdmasim/rdmasim/roce/pcap"
 )
@@ -23,7 +24,7 @@ func TestWireNamesTheSenderThatACaptureNeeds(t *testing.T) {
 	if err := os.WriteFile(faults, []byte("faults: [{do: drop, direction: requests, flow: 1, packet: 50, iteration: 1}]"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	x, err := experiment.Open(t.Context(), "stream.yaml")
+	x, err := studies.Open(t.Context(), "stream.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

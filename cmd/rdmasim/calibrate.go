@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rdmasim/rdmasim/experiment"
+	"github.com/rdmasim/rdmasim/experiment/calibrate"
 	"github.com/rdmasim/rdmasim/internal/cli/input/commands"
 	"github.com/rdmasim/rdmasim/internal/cli/outfile"
 	"github.com/rdmasim/rdmasim/sim/profile"
@@ -48,7 +49,7 @@ func fromMeasurements(c *cobra.Command, dir, base, out, format string, seed uint
 			return err
 		}
 	}
-	rep, err := experiment.FromMeasurements(c.Context(), dir, base, seed, progress())
+	rep, err := calibrate.FromMeasurements(c.Context(), dir, base, seed, progress())
 	if err != nil {
 		return err
 	}
@@ -57,7 +58,7 @@ func fromMeasurements(c *cobra.Command, dir, base, out, format string, seed uint
 }
 
 // writeProfile writes the profile of a card, if a file is named for it.
-func writeProfile(c *cobra.Command, out string, rep *experiment.CardReport) error {
+func writeProfile(c *cobra.Command, out string, rep *calibrate.CardReport) error {
 	if out == "" {
 		return nil
 	}
@@ -84,7 +85,7 @@ func cacheFolder() string {
 
 // showStored prints the stored table. It fails if the profiles have changed since it was made.
 func showStored(c *cobra.Command, format string) error {
-	rep, err := experiment.StoredLeaveOneOut()
+	rep, err := calibrate.StoredLeaveOneOut()
 	if err != nil {
 		return err
 	}
@@ -129,7 +130,7 @@ status is 1 if a fitted figure is out of its tolerance.`,
 				return showStored(c, format)
 			}
 			if leave {
-				rep, err := experiment.LeaveOut(c.Context(), seed, checks, cache, progress())
+				rep, err := calibrate.LeaveOut(c.Context(), seed, checks, cache, progress())
 				if rep == nil {
 					return err
 				}
@@ -138,7 +139,7 @@ status is 1 if a fitted figure is out of its tolerance.`,
 			if len(checks) > 0 {
 				return &experiment.UsageError{Err: errCheckNeedsLeaveOut}
 			}
-			rep, err := experiment.Calibrate(c.Context(), seed, cache)
+			rep, err := calibrate.Calibrate(c.Context(), seed, cache)
 			if rep == nil {
 				return err
 			}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rdmasim/rdmasim/experiment"
+	"github.com/rdmasim/rdmasim/experiment/calibrate"
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
@@ -76,7 +76,7 @@ func TestCalibrateFlags(t *testing.T) {
 
 // The table that comes with the program is of the profiles that come with it.
 func TestCalibrateStoredTable(t *testing.T) {
-	rep, err := experiment.StoredLeaveOneOut()
+	rep, err := calibrate.StoredLeaveOneOut()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rdmasim/rdmasim/experiment"
+	"github.com/rdmasim/rdmasim/experiment/calibrate"
+	"github.com/rdmasim/rdmasim/experiment/studies"
 	"github.com/rdmasim/rdmasim/experiment/sweep"
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/internal/cli/input/commands"
@@ -28,7 +30,7 @@ func listCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			w := c.OutOrStdout()
 			fmt.Fprintln(w, "Experiments, to run with: rdmasim run NAME [--set key=value] [--sweep key=v1,v2]")
-			for _, x := range experiment.All() {
+			for _, x := range studies.All() {
 				fmt.Fprintf(w, "\n  %s: %s\n", x.Name, x.Title)
 				tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 				for _, p := range x.Params {
@@ -60,6 +62,24 @@ func checkFormat(format string, more ...string) error {
 	return &experiment.UsageError{Err: fmt.Errorf("--format %q is not one of %s%s", format, strings.Join(formats, ", "), input.Suggest(format, formats))}
 }
 
+// profileHelp is the help of flags that take a profile for a run.
+const profileHelp = "device and host profile: a name from rdmasim profile list, or the path of your own file, which ends in .yaml"
+
+// runnable are the names of experiments and of the scenarios that come with the program, for the shell to complete.
+func runnable() (names []string) {
+	for _, x := range studies.All() {
+		names = append(names, cobra.CompletionWithDesc(x.Name, x.Title))
+	}
+	all, err := experiment.Scenarios()
+	if err != nil {
+		return names
+	}
+	for _, s := range all {
+		names = append(names, cobra.CompletionWithDesc(s.File, s.Title))
+	}
+	return names
+}
+
 func runCommand() *cobra.Command {
 	var req experiment.Request
 	var out, format string
@@ -79,7 +99,7 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 				return &experiment.UsageError{Err: err}
 			}
 			req.Version = experiment.Version()
-			x, err := experiment.Open(c.Context(), args[0])
+			x, err := studies.Open(c.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -87,7 +107,7 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 				if !sensitivity || out != "" || len(req.Sweep) > 0 || req.Profile != "" || c.Flags().Changed("seed") {
 					return &experiment.UsageError{Err: errStoredSensitivity}
 				}
-				rep, err := experiment.StoredSensitivity(x.Name, req.Set)
+				rep, err := calibrate.StoredSensitivity(x.Name, req.Set)
 				if err != nil {
 					return err
 				}
@@ -135,16 +155,17 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 				return err
 			}
 			if sensitivity && err == nil {
-				if res.Sensitivity, err = experiment.FindSensitivity(c.Context(), x, req, progress()); err == nil {
+				if res.Sensitivity, err = calibrate.FindSensitivity(c.Context(), x, req, progress()); err == nil {
 					res.Note("%s", res.Sensitivity.Summary())
 				}
 			}
 			return writeResult(c, res, req, out, format, err)
 		},
 	}
+	commands.CompleteArgs(c, 1, runnable, true)
 	f := c.Flags()
 	f.StringArrayVar(&req.Set, "set", nil, "set a value of the experiment, the scenario or the profile, as `key=value`; may be repeated")
-	f.StringVar(&req.Profile, "profile", "", "device and host profile, as listed by rdmasim profile list (default: the experiment's own)")
+	f.StringVar(&req.Profile, "profile", "", profileHelp+" (default: the experiment's own)")
 	f.Uint64Var(&req.Seed, "seed", 1, "seed of all random choices")
 	f.StringVarP(&out, "output", "o", "", "write the results to this `DIR` as JSON, CSV, SVG and PNG files")
 	f.StringVar(&format, "format", "table", "format of the output: table, json or csv; of a sweep also jsonl")
@@ -174,7 +195,7 @@ func writeResult(c *cobra.Command, res *experiment.Result, req experiment.Reques
 	}
 	var lost error
 	if res.Sensitivity != nil {
-		lost = writeSensitivity(c, filepath.Join(out, res.Name+sensitivityEnding), experiment.SensitivityOf(res, req))
+		lost = writeSensitivity(c, filepath.Join(out, res.Name+sensitivityEnding), calibrate.SensitivityOf(res, req))
 	}
 	names, werr := res.WriteFolder(c.Context(), out)
 	wrote(c, out, names)
@@ -199,7 +220,7 @@ func wrote(c *cobra.Command, folder string, names []string) {
 const sensitivityEnding = "-sensitivity.json"
 
 // writeSensitivity writes the sensitivity of a result to a file.
-func writeSensitivity(c *cobra.Command, path string, rep *experiment.SensitivityReport) error {
+func writeSensitivity(c *cobra.Command, path string, rep *calibrate.SensitivityReport) error {
 	f, err := outfile.Create(c.Context(), path)
 	if err != nil {
 		return err
@@ -280,7 +301,7 @@ tolerance and not marked as a known miss, or is marked as one and within its tol
 			if err := checkFormat(format); err != nil {
 				return err
 			}
-			rep, err := experiment.Validate(c.Context(), args, prof, seed, progress())
+			rep, err := calibrate.Validate(c.Context(), args, prof, seed, progress())
 			if rep != nil {
 				if werr := rep.Write(c.OutOrStdout(), format); werr != nil {
 					return werr
@@ -293,7 +314,7 @@ tolerance and not marked as a known miss, or is marked as one and within its tol
 			return err
 		},
 	}
-	c.Flags().StringVar(&prof, "profile", "", "run only the checks of this profile")
+	c.Flags().StringVar(&prof, "profile", "", "run only the checks of the stored profile of this `NAME`")
 	c.Flags().StringVar(&format, "format", "table", "format of the output: table, json or csv")
 	c.Flags().Uint64Var(&seed, "seed", 1, "seed of all random choices")
 	return c
@@ -328,7 +349,7 @@ func profileCommand() *cobra.Command {
 			return tw.Flush()
 		},
 	}, &cobra.Command{
-		Use: "show NAME", Short: "Show the values of a profile with unit and source", Args: oneArg("the name of a profile"),
+		Use: "show NAME|FILE.yaml", Short: "Show the values of a profile with unit and source", Args: oneArg("the name of a profile, or the path of its file"),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, err := profile.Load(args[0])
 			if err != nil {
@@ -344,5 +365,7 @@ func profileCommand() *cobra.Command {
 			return err
 		},
 	})
+	show, _, _ := c.Find([]string{"show"})
+	commands.CompleteArgs(show, 1, profile.List, true)
 	return c
 }

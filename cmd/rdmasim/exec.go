@@ -106,7 +106,7 @@ the program, or 2 if it cannot be started.`,
 	}
 	f := c.Flags()
 	f.SetInterspersed(false)
-	f.StringVar(&name, "profile", profile.Default, "device and host profile")
+	f.StringVar(&name, "profile", profile.Default, profileHelp)
 	f.IntVar(&cfg.Devices, "devices", 1, "number of adapters; a cable joins two, a switch joins more")
 	f.IntVar(&cfg.Guests, "guests", 0, "number of functions for virtual machines on the same network (rdmasim vm --connect)")
 	f.StringVar(&cfg.Socket, "socket", "", "`PATH` of the socket of the guest's function; several have PATH.0, PATH.1 and so on")

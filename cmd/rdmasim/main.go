@@ -17,11 +17,13 @@ import (
 
 	"github.com/rdmasim/rdmasim/attach/exec"
 	"github.com/rdmasim/rdmasim/experiment"
+	"github.com/rdmasim/rdmasim/experiment/studies"
 	"github.com/rdmasim/rdmasim/experiment/sweep"
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/internal/cli/input/commands"
 	"github.com/rdmasim/rdmasim/internal/cli/outfile"
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
+	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
 // Exit statuses of the program.
@@ -75,7 +77,7 @@ func exitStatus(err error, stderr io.Writer, wrote bool) int {
 	return exitFailure
 }
 
-func newRoot() *cobra.Command {
+func newRoot(stdout, stderr io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "rdmasim",
 		Short: "Experiments on a simulated mlx5 RDMA adapter",
@@ -94,8 +96,12 @@ programs on the simulated adapter.`,
 		Args:          knownCommand,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
+	root.SetOut(stdout)
+	root.SetErr(stderr)
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(listCommand(), runCommand(), validateCommand(), calibrateCommand(), profileCommand(), execCommand(), perfCommand(), vmCommand(), pciCommand(), sweepWorkerCommand(), sweepShardCommand(), resultsCommand())
+	root.AddCommand(commands.ManCommand())
+	commands.CompleteFlag(root, "profile", profile.List, true)
 	// cobra's own errors (an unknown command, a wrong number of arguments) are usage.
 	commands.StrictHelp(root, knownCommand)
 	wrapArgs(root)
@@ -115,7 +121,7 @@ func knownCommand(c *cobra.Command, args []string) error {
 	for _, sub := range c.Commands() {
 		names = append(names, sub.Name())
 	}
-	if _, err := experiment.Find(args[0]); c == c.Root() && (err == nil || strings.HasSuffix(args[0], ".yaml")) {
+	if _, err := studies.Find(args[0]); c == c.Root() && (err == nil || strings.HasSuffix(args[0], ".yaml")) {
 		return fmt.Errorf("unknown command %q (did you mean rdmasim run %[1]s?)", args[0])
 	}
 	return fmt.Errorf("unknown command %q%s", args[0], commands.Meant(c, args[0], names))

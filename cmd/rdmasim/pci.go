@@ -59,7 +59,7 @@ func (f *adapterFlags) add(c *cobra.Command) {
 	s := c.Flags()
 	f.flags = s
 	s.IntVar(&f.cfg.Functions, "functions", 1, "number of PCI functions; a switch joins them (two on Ethernet: a cable)")
-	s.StringVar(&f.name, "profile", profile.Default, "profile of the device")
+	s.StringVar(&f.name, "profile", profile.Default, profileHelp)
 	s.Uint64Var(&f.cfg.Seed, "seed", 1, "seed of the device's random choices")
 	s.StringVar(&f.cfg.Pcap, "pcap", "", "write the frames to this pcapng `FILE`, with virtual time in nanoseconds")
 	input.SizeVar(s, &f.cfg.PcapLimit, "pcap-limit", 64<<20, "end the capture after this `SIZE` of frames; 0: no limit")

@@ -39,7 +39,7 @@ const perfUsage = `Flags of rdmasim, which cannot be abbreviated:
   --both                              also print what the server prints, behind the client's output
   --explain                           also print each step of both ends, with its time and the verbs it called
   --compare=<file>                    print the results beside those of a stored output or JSON of perftest
-  --profile=<name>                    device and host of the simulator (default ` + profile.Default + `)
+  --profile=<name|file.yaml>          device and host of the simulator (default ` + profile.Default + `)
   --set=<key=value>                   change a value of the profile; may be repeated
   --seed=<n>                          seed of all random choices of the simulator (default 1)
   --pcap=<file>                       write the frames of the simulator to a pcapng file

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -162,7 +163,19 @@ func TestCaptureFiles(t *testing.T) {
 
 // TestHelpIsUniform: place-holders are words in capitals, one for one thing, and each default is printed once.
 func TestHelpIsUniform(t *testing.T) {
-	for _, fault := range commands.FaultsOfHelp(newRoot()) {
+	for _, fault := range commands.FaultsOfHelp(newRoot(io.Discard, io.Discard)) {
 		t.Error(fault)
+	}
+}
+
+// The help of each command that runs on a profile says that it takes a name or a file.
+func TestHelpOfProfiles(t *testing.T) {
+	for _, args := range [][]string{{"run"}, {"exec"}, {"pci"}, {"vm"}} {
+		var out, errs strings.Builder
+		status := program.Execute(t.Context(), append(args, "--help"), &out, &errs)
+		text := strings.Join(strings.Fields(out.String()), " ")
+		if want := "a name from rdmasim profile list, or the path of your own file, which ends in .yaml"; status != 0 || !strings.Contains(text, want) {
+			t.Errorf("rdmasim %s --help, status %d, does not say %q:\n%s%s", args[0], status, want, &out, &errs)
+		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/experiment/sweep/store"
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
 )
 
@@ -26,8 +27,8 @@ type Answer struct {
 	// Whole says that Result has all rows: there are not too many.
 	Whole  bool
 	Failed int
-	rows   table // the answer: of several seeds, means with intervals
-	runs   table // one row for each seed
+	rows   rowSet // the answer: of several seeds, means with intervals
+	runs   rowSet // one row for each seed
 	r      *prepared
 	out    *Outcome
 	store  *store.Store
@@ -88,8 +89,8 @@ func (a *Answer) load(at store.Address) (*result, error) {
 }
 
 // answerRows are the rows of a cell.
-func (a *Answer) answerRows(c *cell) []experiment.Row {
-	var rows []experiment.Row
+func (a *Answer) answerRows(c *cell) []table.Row {
+	var rows []table.Row
 	if a.r.Seeds == 1 {
 		for i := range c.runs[0].rows {
 			rows = append(rows, prefixed(c.settings, &c.runs[0].rows[i]))
@@ -104,8 +105,8 @@ func (a *Answer) answerRows(c *cell) []experiment.Row {
 }
 
 // runRows are the rows of a cell, seed by seed.
-func runRows(c *cell) []experiment.Row {
-	var rows []experiment.Row
+func runRows(c *cell) []table.Row {
+	var rows []table.Row
 	for _, r := range c.runs {
 		for i := range r.rows {
 			pt := prefixed(c.settings, nil)
@@ -116,15 +117,15 @@ func runRows(c *cell) []experiment.Row {
 	return rows
 }
 
-func prefixed(pt []experiment.Setting, row *experiment.Row) experiment.Row {
-	var full experiment.Row
+func prefixed(pt []experiment.Setting, row *table.Row) table.Row {
+	var full table.Row
 	for _, s := range pt {
 		full.Set(s.Key, s.Value)
 	}
 	return join(full, row)
 }
 
-func join(full experiment.Row, row *experiment.Row) experiment.Row {
+func join(full table.Row, row *table.Row) table.Row {
 	if row != nil {
 		for _, k := range row.Keys() {
 			full.Set(k, row.Get(k))
@@ -136,12 +137,12 @@ func join(full experiment.Row, row *experiment.Row) experiment.Row {
 // assemble puts the answer together.
 func (r *prepared) assemble(st *store.Store, out *Outcome) (*Answer, error) {
 	a := &Answer{r: r, out: out, store: st, Failed: out.Failed, kept: map[store.Address]*result{}}
-	res := &experiment.Result{Name: r.x.Name, Version: r.Request.Version, Seed: r.Request.Seed, Hypotheses: []string{}, Rows: []experiment.Row{},
+	res := &experiment.Result{Name: r.x.Name, Version: r.Request.Version, Seed: r.Request.Seed, Hypotheses: []string{}, Rows: []table.Row{},
 		Notes: []string{}, Columns: r.x.Columns, More: r.x.More}
 	a.Result = res
 	a.Whole = a.points() <= mostRows
-	a.rows = newTable(&r.Grid, func(c *cell) []experiment.Row { return a.answerRows(c) }, a.cells)
-	a.runs = newTable(&r.Grid, runRows, a.cells)
+	a.rows = newRowSet(&r.Grid, func(c *cell) []table.Row { return a.answerRows(c) }, a.cells)
+	a.runs = newRowSet(&r.Grid, runRows, a.cells)
 	notes, names, hashes, hypotheses := newNotes(), newList(), newList(), switches{}
 	judge := newJudge(r)
 	found := 0

@@ -12,6 +12,7 @@ import (
 	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/experiment/sweep/grid"
 	"github.com/rdmasim/rdmasim/experiment/sweep/store"
+	"github.com/rdmasim/rdmasim/experiment/table"
 )
 
 // ReadEntry reads a result of a store.
@@ -51,7 +52,7 @@ var exports = []string{"jsonl", "csv", "parquet"}
 func ExportFormat(format string) bool { return slices.Contains(exports, format) }
 
 // Table is a table of results.
-type Table struct{ t table }
+type Table struct{ t rowSet }
 
 // Write writes it as jsonl, csv or parquet.
 func (t *Table) Write(w io.Writer, format string) error {
@@ -91,7 +92,7 @@ func Export(dir, model, name string) (t *Table, n int, err error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	t = &Table{newTable(&grid.Grid{Axes: axes}, exportRows, func() iter.Seq2[cell, error] {
+	t = &Table{newRowSet(&grid.Grid{Axes: axes}, exportRows, func() iter.Seq2[cell, error] {
 		return func(yield func(cell, error) bool) {
 			for k, err := range kept() {
 				c := cell{}
@@ -139,9 +140,9 @@ func sweptKeys(kept iter.Seq2[*Kept, error]) (axes []grid.Axis, n int, err error
 	return axes, n, nil
 }
 
-func exportRows(c *cell) []experiment.Row {
+func exportRows(c *cell) []table.Row {
 	r := c.runs[0]
-	var rows []experiment.Row
+	var rows []table.Row
 	for i := range r.rows {
 		head := prefixed(c.settings, nil)
 		head.Set("experiment", r.Name).Set("profile", r.Profile).Set("profile_hash", r.ProfileHash).Set("seed", r.Seed)

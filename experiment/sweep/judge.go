@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rdmasim/rdmasim/experiment"
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
 )
 
@@ -147,12 +147,12 @@ func (j *judge) spreads() []string {
 		if v.needed <= 1000 {
 			enough = fmt.Sprintf("about %.0f seeds would tell them apart", v.needed)
 		}
-		var a, b experiment.Row
+		var a, b table.Row
 		a.Set("v", v.first[0].mean).Set("v"+spreadSuffix, v.first[0].spread)
 		b.Set("v", v.first[1].mean).Set("v"+spreadSuffix, v.first[1].spread)
 		sa, sb := a.Shown(), b.Shown()
 		out = append(out, fmt.Sprintf("WARNING: the intervals hide the answer in %d of %d comparisons of %s between neighbours on %s. The first: %sand %s(%s): %s and %s; %s.",
-			v.hidden, v.compared, j.measures[k].column, j.r.Grid.Axes[j.axis].Name(), v.first[0].point, v.first[1].point, v.id, experiment.Text(sa.Get("v")), experiment.Text(sb.Get("v")), enough))
+			v.hidden, v.compared, j.measures[k].column, j.r.Grid.Axes[j.axis].Name(), v.first[0].point, v.first[1].point, v.id, table.Text(sa.Get("v")), table.Text(sb.Get("v")), enough))
 	}
 	return out
 }

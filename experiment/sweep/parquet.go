@@ -8,13 +8,14 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/rdmasim/rdmasim/experiment"
+	"github.com/rdmasim/rdmasim/experiment/table"
 )
 
 // rowGroup is how many rows are in memory before they are written.
 const rowGroup = 10_000
 
 // writeParquet writes the rows as a Parquet file, compressed, with a null where a row lacks a column.
-func (t *table) writeParquet(w io.Writer) error {
+func (t *rowSet) writeParquet(w io.Writer) error {
 	typ := t.rowType()
 	out := parquet.NewWriter(w, parquet.SchemaOf(reflect.New(typ).Interface()), parquet.Compression(&parquet.Snappy), parquet.MaxRowsPerRowGroup(rowGroup), parquet.CreatedBy("rdmasim", experiment.Release(), ""))
 	for row, err := range t.all() {
@@ -37,7 +38,7 @@ func (t *table) writeParquet(w io.Writer) error {
 }
 
 // rowType is a row as a struct, whose fields have the order of the columns.
-func (t *table) rowType() reflect.Type {
+func (t *rowSet) rowType() reflect.Type {
 	names := t.distinct()
 	fields := make([]reflect.StructField, len(t.columns))
 	for i, c := range t.columns {
@@ -78,6 +79,6 @@ func (c *column) store(field reflect.Value, v any) {
 			field.SetFloat(v)
 		}
 	default:
-		field.SetString(experiment.Text(v))
+		field.SetString(table.Text(v))
 	}
 }

@@ -6,13 +6,15 @@ import (
 	"strings"
 
 	"github.com/rdmasim/rdmasim/experiment"
+	"github.com/rdmasim/rdmasim/experiment/chart"
 	"github.com/rdmasim/rdmasim/experiment/sweep/grid"
+	"github.com/rdmasim/rdmasim/experiment/table"
 )
 
 // picture is a plot or a heat map.
 type picture struct {
 	file string
-	draw func(rows []experiment.Row, caption string) (png, svg []byte, err error)
+	draw func(rows []table.Row, caption string) (png, svg []byte, err error)
 }
 
 func (a *Answer) pictures() []picture {
@@ -38,17 +40,17 @@ func axisIsLong(a grid.Axis) bool { return len(a.Values) > 1 || a.Between != nil
 func values(a *grid.Axis) []string {
 	var v []string
 	for _, s := range a.Values {
-		v = append(v, experiment.Together(s))
+		v = append(v, chart.Together(s))
 	}
 	return v
 }
 
 // plots are the line plots of the answer: those of the experiment with a line for each point, or those of a scenario against
 // the first key that has several values.
-func (a *Answer) plots() []experiment.Plot {
+func (a *Answer) plots() []chart.Plot {
 	axes := a.r.Grid.Axes
 	keys := a.r.Grid.Keys()
-	var plots []experiment.Plot
+	var plots []chart.Plot
 	if a.r.x.OfScenario() == nil {
 		for _, p := range a.r.x.Plots {
 			p.By = append(slices.Clone(p.By), keys...)
@@ -84,7 +86,7 @@ func (a *Answer) lines(axis int) (keys, across []string) {
 		case b.Between != nil:
 			across = append(across, fmt.Sprintf("%s=%v", b.Name(), b.Between))
 		case n*lines > mostSampledLines:
-			across = append(across, fmt.Sprintf("%s=%s,…,%s", b.Name(), experiment.Together(b.Values[0]), experiment.Together(b.Values[n-1])))
+			across = append(across, fmt.Sprintf("%s=%s,…,%s", b.Name(), chart.Together(b.Values[0]), chart.Together(b.Values[n-1])))
 		default:
 			keys = append(keys, b.Keys...)
 			lines *= n
@@ -94,7 +96,7 @@ func (a *Answer) lines(axis int) (keys, across []string) {
 }
 
 // maps are heat maps over the first two keys with several values, of a scenario.
-func (a *Answer) maps() []*experiment.HeatMap {
+func (a *Answer) maps() []*chart.HeatMap {
 	var long []*grid.Axis
 	for i := range a.r.Grid.Axes {
 		if axisIsLong(a.r.Grid.Axes[i]) {
@@ -104,8 +106,8 @@ func (a *Answer) maps() []*experiment.HeatMap {
 	if a.r.x.OfScenario() == nil || len(long) < 2 || a.r.Grid.Sample != nil || len(long[0].Values) > mostAxisValues || len(long[1].Values) > mostAxisValues {
 		return nil
 	}
-	var maps []*experiment.HeatMap
-	for _, m := range experiment.MapKinds {
+	var maps []*chart.HeatMap
+	for _, m := range chart.MapKinds {
 		seen := map[string]bool{}
 		for i := range a.Result.Rows {
 			row := &a.Result.Rows[i]
@@ -120,11 +122,11 @@ func (a *Answer) maps() []*experiment.HeatMap {
 					title += fmt.Sprintf(", %s=%v", k, row.Get(k))
 				}
 			}
-			if seen[title] || len(seen) == experiment.MostMaps {
+			if seen[title] || len(seen) == chart.MostMaps {
 				continue
 			}
 			seen[title] = true
-			maps = append(maps, &experiment.HeatMap{File: experiment.MapFile(a.Result.Name, m.Name, len(seen)), Title: title, X: long[0].Keys, Y: long[1].Keys,
+			maps = append(maps, &chart.HeatMap{File: chart.MapFile(a.Result.Name, m.Name, len(seen)), Title: title, X: long[0].Keys, Y: long[1].Keys,
 				XValues: values(long[0]), YValues: values(long[1]), Value: m.Column, ValueLabel: m.Label, Only: only})
 		}
 	}

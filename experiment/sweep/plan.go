@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/rdmasim/rdmasim/experiment"
+	"github.com/rdmasim/rdmasim/experiment/studies"
 	"github.com/rdmasim/rdmasim/experiment/sweep/grid"
 	"github.com/rdmasim/rdmasim/experiment/sweep/store"
 	"github.com/rdmasim/rdmasim/fixtures"
@@ -193,7 +194,7 @@ func (p *Plan) prepare() (*prepared, error) {
 			return nil, &experiment.UsageError{Err: err}
 		}
 		r.x = sc.Experiment()
-	} else if r.x, err = experiment.Find(p.Name); err != nil {
+	} else if r.x, err = studies.Find(p.Name); err != nil {
 		return nil, err
 	}
 	if r.prep, err = r.x.Prepare(p.Request); err != nil {

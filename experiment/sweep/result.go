@@ -9,6 +9,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/experiment/sweep/store"
+	"github.com/rdmasim/rdmasim/experiment/table"
 )
 
 // result is what the store keeps of a run.
@@ -25,7 +26,7 @@ type result struct {
 	Faults      []experiment.FaultCount `json:"faults,omitempty"`
 	Rows        []json.RawMessage       `json:"rows"`
 
-	rows []experiment.Row
+	rows []table.Row
 }
 
 // encode is a finished run as the store keeps it.
@@ -78,7 +79,7 @@ func decodeRows(text []byte) (*result, error) {
 		return nil, err
 	}
 	for _, t := range r.Rows {
-		row, err := experiment.DecodeRow(t)
+		row, err := table.DecodeRow(t)
 		if err != nil {
 			return nil, err
 		}

@@ -9,13 +9,14 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/rdmasim/rdmasim/experiment"
+	"github.com/rdmasim/rdmasim/experiment/table"
 )
 
 // confidence is the probability with which an interval has the mean.
 const confidence = 0.95
 
 // spreadSuffix ends the names of columns that have half the width of an interval.
-const spreadSuffix = experiment.SpreadSuffix
+const spreadSuffix = table.SpreadSuffix
 
 // seedsSuffix ends the names of columns that say of how many seeds a mean is, where some seeds have no such figure.
 const seedsSuffix = "_seeds"
@@ -45,7 +46,7 @@ func meanAndSpread(v []float64) (mean, spread, deviation float64) {
 // group is one row of a point over its seeds.
 type group struct {
 	id   string
-	rows []*experiment.Row
+	rows []*table.Row
 }
 
 // groups are the rows of a point's runs that belong together: those with the same texts, in the order in which they come.
@@ -74,7 +75,7 @@ func groups(runs []*result) []*group {
 }
 
 // identity is what a row says in words.
-func identity(row *experiment.Row) string {
+func identity(row *table.Row) string {
 	var words []string
 	for _, k := range row.Keys() {
 		if experiment.IsFinding(k) {
@@ -92,8 +93,8 @@ func identity(row *experiment.Row) string {
 
 // merged is the row of a group: words as they are, numbers that depend on the seed as their mean and half the width of its
 // interval.
-func (g *group) merged() experiment.Row {
-	var row experiment.Row
+func (g *group) merged() table.Row {
+	var row table.Row
 	row.Set("seeds", len(g.rows))
 	done := map[string]bool{}
 	for _, r := range g.rows {
@@ -107,7 +108,7 @@ func (g *group) merged() experiment.Row {
 	return row
 }
 
-func (g *group) column(row *experiment.Row, k string) {
+func (g *group) column(row *table.Row, k string) {
 	v, whole := g.figures(k)
 	if len(v) == 0 { // a word
 		words := newList()

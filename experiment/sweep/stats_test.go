@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/experiment/sweep/grid"
+	"github.com/rdmasim/rdmasim/experiment/table"
 )
 
 // By the tables of t: 2.7764 with 4 degrees of freedom, 12.7062 with 1.
@@ -31,7 +32,7 @@ func TestIntervals(t *testing.T) {
 func runOf(seed uint64, rates ...float64) *result {
 	r := &result{Seed: seed}
 	for i, rate := range rates {
-		var row experiment.Row
+		var row table.Row
 		row.Set("row", "traffic").Set("name", "load").Set("index", i).Set("rate_mps", rate).Set("ok", true).Set("count", int(seed))
 		r.rows = append(r.rows, row)
 	}
@@ -45,7 +46,7 @@ func TestRowsOfSeedsAreMerged(t *testing.T) {
 	}
 	a, b := gs[0].merged(), gs[1].merged()
 	for _, c := range []struct {
-		row  *experiment.Row
+		row  *table.Row
 		key  string
 		want any
 	}{{&a, "seeds", 3}, {&a, "rate_mps", 11.0}, {&a, "index", 0}, {&b, "index", 1}, {&b, "rate_mps", 20.0}, {&b, "rate_mps_ci95", 0.0}, {&a, "ok", true}, {&a, "count", 2.0}, {&a, "name", "load"}} {

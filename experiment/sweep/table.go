@@ -8,8 +8,8 @@ import (
 	"math"
 	"strings"
 
-	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/experiment/sweep/grid"
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
 )
 
@@ -33,16 +33,16 @@ type column struct {
 	number func(string) any
 }
 
-// table is rows with the columns that they have together. Rows are read again each time: they may be many.
-type table struct {
+// rowSet is rows with the columns that they have together. Rows are read again each time: they may be many.
+type rowSet struct {
 	columns []*column
 	at      map[string]*column
-	rowsOf  func(*cell) []experiment.Row
+	rowsOf  func(*cell) []table.Row
 	cells   func() iter.Seq2[cell, error]
 }
 
-func newTable(g *grid.Grid, rowsOf func(*cell) []experiment.Row, cells func() iter.Seq2[cell, error]) table {
-	t := table{at: map[string]*column{}, rowsOf: rowsOf, cells: cells}
+func newRowSet(g *grid.Grid, rowsOf func(*cell) []table.Row, cells func() iter.Seq2[cell, error]) rowSet {
+	t := rowSet{at: map[string]*column{}, rowsOf: rowsOf, cells: cells}
 	for i := range g.Axes {
 		for k, key := range g.Axes[i].Keys {
 			c := t.column(key)
@@ -54,7 +54,7 @@ func newTable(g *grid.Grid, rowsOf func(*cell) []experiment.Row, cells func() it
 	return t
 }
 
-func (t *table) column(key string) *column {
+func (t *rowSet) column(key string) *column {
 	c := t.at[key]
 	if c == nil {
 		c = &column{key: key, name: key}
@@ -65,7 +65,7 @@ func (t *table) column(key string) *column {
 }
 
 // value is what a row has in a column.
-func (c *column) value(row *experiment.Row) any {
+func (c *column) value(row *table.Row) any {
 	v := row.Get(c.key)
 	if s, ok := v.(string); ok && c.number != nil {
 		return c.number(s)
@@ -74,13 +74,13 @@ func (c *column) value(row *experiment.Row) any {
 		if math.IsNaN(f) || math.IsInf(f, 0) {
 			return nil
 		}
-		return experiment.Rounded(f)
+		return table.Rounded(f)
 	}
 	return v
 }
 
 // learn adds the columns of rows.
-func (t *table) learn(rows []experiment.Row) {
+func (t *rowSet) learn(rows []table.Row) {
 	for i := range rows {
 		for _, k := range rows[i].Keys() {
 			c := t.column(k)
@@ -118,8 +118,8 @@ func (k kind) with(v any) kind {
 }
 
 // all are the rows.
-func (t *table) all() iter.Seq2[*experiment.Row, error] {
-	return func(yield func(*experiment.Row, error) bool) {
+func (t *rowSet) all() iter.Seq2[*table.Row, error] {
+	return func(yield func(*table.Row, error) bool) {
 		for c, err := range t.cells() {
 			if err != nil {
 				yield(nil, err)
@@ -135,7 +135,7 @@ func (t *table) all() iter.Seq2[*experiment.Row, error] {
 }
 
 // writeCSV writes the rows with a line of names above them.
-func (t *table) writeCSV(w io.Writer) error {
+func (t *rowSet) writeCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	line := make([]string, len(t.columns))
 	for i, c := range t.columns {
@@ -149,7 +149,7 @@ func (t *table) writeCSV(w io.Writer) error {
 			return err
 		}
 		for i, c := range t.columns {
-			line[i] = plain.Cell(experiment.Text(c.value(row)))
+			line[i] = plain.Cell(table.Text(c.value(row)))
 		}
 		if err := out.Write(line); err != nil {
 			return err
@@ -160,12 +160,12 @@ func (t *table) writeCSV(w io.Writer) error {
 }
 
 // writeJSONL writes an object a line. A column that a row lacks is left out.
-func (t *table) writeJSONL(w io.Writer) error {
+func (t *rowSet) writeJSONL(w io.Writer) error {
 	for row, err := range t.all() {
 		if err != nil {
 			return err
 		}
-		var named experiment.Row
+		var named table.Row
 		for _, c := range t.columns {
 			if row.Get(c.key) == nil && !hasKey(row, c.key) {
 				continue
@@ -187,7 +187,7 @@ func (t *table) writeJSONL(w io.Writer) error {
 	return nil
 }
 
-func hasKey(row *experiment.Row, key string) bool {
+func hasKey(row *table.Row, key string) bool {
 	for _, k := range row.Keys() {
 		if k == key {
 			return true
@@ -197,7 +197,7 @@ func hasKey(row *experiment.Row, key string) bool {
 }
 
 // names are the columns' names, made distinct.
-func (t *table) distinct() []string {
+func (t *rowSet) distinct() []string {
 	seen := map[string]bool{}
 	names := make([]string, len(t.columns))
 	for i, c := range t.columns {

@@ -8,7 +8,7 @@ import (
 	"io"
 	"path/filepath"
 
-	"github.com/rdmasim/rdmasim/experiment"
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/internal/cli/outfile"
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
 )
@@ -24,7 +24,7 @@ func (a *Answer) Write(w io.Writer, format string) error {
 		return a.rows.writeJSONL(w)
 	}
 	shown := *a.Result
-	shown.Rows = make([]experiment.Row, len(a.Result.Rows))
+	shown.Rows = make([]table.Row, len(a.Result.Rows))
 	for i := range shown.Rows {
 		shown.Rows[i] = a.Result.Rows[i].Shown()
 	}
@@ -38,7 +38,7 @@ func (a *Answer) writeJSON(w io.Writer) error {
 	}
 	w = plain.NewWriter(w)
 	var frame bytes.Buffer
-	if err := experiment.WriteText(&frame, a.Result); err != nil {
+	if err := table.WriteJSON(&frame, a.Result); err != nil {
 		return err
 	}
 	const empty = `"rows": null`

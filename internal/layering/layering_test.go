@@ -61,8 +61,12 @@ var allowed = map[string][]string{
 	"attach":                       {"verbs", "sim", "prm", "roce", "uapi", "internal/cli/outfile", "internal/cli/plain", "roce/fault", "roce/fault/wirerule"},
 	"conformance":                  {"verbs", "prm", "roce", "uapi", "conformance/report", "internal/cli/outfile", "roce/fault", "fixtures", "internal/cli/input", "internal/cli/rlimit", "internal/cli/workers"},
 	"workload":                     {"verbs"},
-	"experiment":                   {"verbs", "roce", "roce/fault", "workload", "sim/testbed", "sim/profile", "conformance/report", "internal/cli/outfile", "internal/cli/input", "internal/cli/plain", "fixtures", "workload/perftest", "sim"},
-	"experiment/sweep":             {"experiment", "experiment/sweep/grid", "experiment/sweep/store", "internal/cli/outfile", "internal/cli/input", "internal/cli/plain", "internal/cli/workers", "fixtures"},
+	"experiment/table":             {"internal/cli/plain"},
+	"experiment/chart":             {"experiment/table", "sim", "internal/cli/input", "internal/cli/plain"},
+	"experiment":                   {"experiment/table", "experiment/chart", "verbs", "roce", "roce/fault", "workload", "sim", "internal/cli/outfile", "internal/cli/input", "internal/cli/plain", "fixtures"},
+	"experiment/studies":           {"experiment", "experiment/table", "experiment/chart", "verbs", "roce", "workload", "sim", "internal/cli/input", "fixtures"},
+	"experiment/calibrate":         {"experiment", "experiment/table", "experiment/chart", "sim/profile", "internal/cli/outfile", "internal/cli/input", "internal/cli/plain", "fixtures", "workload/perftest", "conformance/report"},
+	"experiment/sweep":             {"experiment", "experiment/studies", "experiment/table", "experiment/chart", "experiment/sweep/grid", "experiment/sweep/store", "internal/cli/outfile", "internal/cli/input", "internal/cli/plain", "internal/cli/workers", "fixtures"},
 	"experiment/sweep/grid":        {"internal/cli/input"},
 	"experiment/sweep/store":       {},
 	"experiment/sweep/shard":       {},
@@ -79,7 +83,7 @@ var allowed = map[string][]string{
 	"internal/layering":            {},
 	"internal/layout":              {},
 	"internal/deadcode":            {},
-	"internal/modes":               {"verbs", "roce/fault", "sim", "experiment"},
+	"internal/modes":               {"verbs", "roce/fault", "sim", "experiment", "experiment/studies"},
 	"internal/api":                 {},
 	"internal/ci":                  {},
 	"internal/legs":                {},
@@ -90,7 +94,7 @@ var allowed = map[string][]string{
 }
 
 // deep lists rooms whose permission covers all rooms below the named one.
-var deep = map[string]string{"sim/profile": "sim", "sim/testbed": "sim", "sim/mutant": "sim", "attach": "sim", "experiment": "sim", "conformance/target/simulator": "sim", "conformance/mutants": "sim", "internal/modes": "sim"}
+var deep = map[string]string{"sim/profile": "sim", "sim/testbed": "sim", "sim/mutant": "sim", "attach": "sim", "experiment": "sim", "experiment/studies": "sim", "conformance/target/simulator": "sim", "conformance/mutants": "sim", "internal/modes": "sim"}
 
 // formats are the only rooms that may shift bytes.
 var formats = []string{"prm", "roce", "uapi", "workload/perftest/exchange"}

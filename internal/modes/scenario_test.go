@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/rdmasim/rdmasim/experiment"
+	"github.com/rdmasim/rdmasim/experiment/studies"
 )
 
 // shipped is an experiment or a scenario with settings that make it short.
@@ -49,7 +50,7 @@ func all(t *testing.T) []shipped {
 			short = append(short, shipped{name: s.File, trace: true, sets: [][]string{{}}})
 		}
 	}
-	for _, x := range experiment.All() {
+	for _, x := range studies.All() {
 		if !known(x.Name) {
 			short = append(short, shipped{name: x.Name, trace: !x.Many, sets: [][]string{{}}})
 		}
@@ -67,7 +68,7 @@ func artefacts(t *testing.T, x shipped, set []string, seed uint64, lockstep, wat
 			req.Trace = filepath.Join(dir, "timeline")
 		}
 	}
-	e, err := experiment.Open(t.Context(), x.name)
+	e, err := studies.Open(t.Context(), x.name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@
 package scripts
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -84,6 +85,50 @@ func TestRecordOfTheLabIsOfItsRun(t *testing.T) {
 		if got := strings.TrimSpace(string(record)); got != x.left || (len(made) > 0) != (x.left != "") || strings.Contains(string(made), "old") ||
 			x.left != "" && !strings.Contains(string(made), "kernel_package: linux-image") {
 			t.Errorf("%+v: the record is %q, made by %q\n%s", x, got, made, out)
+		}
+	}
+}
+
+// scripts/mutant says by its status whether the case kills the mutant, refuses what is not one mutant and one case, and builds
+// the program that it lacks.
+func TestOneMutantOnOneCase(t *testing.T) {
+	text, err := os.ReadFile("../../scripts/mutant")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct {
+		program string // empty: the script must build it
+		args    []string
+		status  int
+		says    string
+	}{
+		{"echo 'no-rnr-nak  RC  killed  RC-013  status'", []string{"no-rnr-nak", "RC-013"}, 0, "the whole failure: bin/conform-mutants --target=sim --mutant no-rnr-nak --label-filter RC-013"},
+		{"echo 'no-rnr-nak  RC  survived'", []string{"no-rnr-nak", "RC-001"}, 1, "survived"},
+		{"echo 'conform: no such mutant' >&2; exit 2", []string{"no-rnr", "RC-013"}, 2, "no such mutant"},
+		{"", []string{"no-rnr-nak", "RC-013"}, 0, "building bin/conform-mutants"},
+		{":", nil, 2, "usage: scripts/mutant NAME CASE"},
+		{":", []string{"no-rnr-nak"}, 2, "1 arguments are given"},
+		{":", []string{"no-*", "RC-013"}, 2, "no-* is not the name of one mutant"},
+		{":", []string{"no-rnr-nak", "RC"}, 2, "RC is not a case"},
+	} {
+		project := t.TempDir()
+		if err := os.MkdirAll(filepath.Join(project, "scripts"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(project, "scripts/mutant"), text, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if x.program != "" {
+			executable(t, filepath.Join(project, "bin/conform-mutants"), x.program)
+		}
+		build := `printf '#!/bin/sh\necho no-rnr-nak RC killed\n' >bin/conform-mutants; chmod +x bin/conform-mutants`
+		out, err := shell(t, map[string]string{"go": build}, filepath.Join(project, "scripts/mutant"), x.args...)
+		status := 0
+		if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+			status = exit.ExitCode()
+		}
+		if status != x.status || !strings.Contains(out, x.says) {
+			t.Errorf("%q: status %d, want %d and %q:\n%s", x.args, status, x.status, x.says, out)
 		}
 	}
 }

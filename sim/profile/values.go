@@ -54,6 +54,16 @@ func (p *Profile) Lookup(key string) (Value, bool) {
 	return p.value(q), true
 }
 
+// WithSource is "key = value (source: reason)", for notes.
+func (p *Profile) WithSource(key string) string {
+	v, _ := p.Lookup(key)
+	why := v.Source
+	if v.Reason != "" {
+		why += ": " + v.Reason
+	}
+	return fmt.Sprintf("%s = %s (%s)", key, p.Get(key), why)
+}
+
 func (p *Profile) value(q param) Value {
 	o := p.origins[q.key]
 	return Value{q.key, q.text(), q.kind, o.source, o.reason, o.check, o.hypothesis}

@@ -19,7 +19,8 @@ import (
 // Program is a command line.
 type Program struct {
 	Name string // before its messages
-	Root func() *cobra.Command
+	// Root makes the commands. What keeps its writer when it is made, as cobra's completion does, has these.
+	Root func(stdout, stderr io.Writer) *cobra.Command
 	// Status prints the error that a command returned, if there is one, and returns the exit status. wrote says that
 	// something was written to standard output.
 	Status func(err error, stderr io.Writer, wrote bool) int
@@ -58,7 +59,7 @@ func (p *Program) Main() {
 func (p *Program) Execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	out := plain.NewOutput(outfile.Impatient(ctx, stdout))
 	stderr = plain.NewWriter(outfile.Impatient(ctx, stderr))
-	root := p.Root()
+	root := p.Root(out, stderr)
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(stderr)

@@ -16,7 +16,7 @@ import (
 )
 
 // waits is a program that says so and waits for the end of its standard input or of its context.
-var waits = &Program{Name: "waits", Root: func() *cobra.Command {
+var waits = &Program{Name: "waits", Root: func(_, _ io.Writer) *cobra.Command {
 	return &cobra.Command{SilenceErrors: true, SilenceUsage: true, RunE: func(c *cobra.Command, _ []string) error {
 		fmt.Fprintln(c.OutOrStdout(), "waiting")
 		ended := make(chan error, 1)
