@@ -24,7 +24,7 @@ var (
 )
 
 // benchNeeds are the tokens of cases for which the devices are taken in hand.
-var benchNeeds = []string{"mmio log", "fault", "counters", "addr", "device time"}
+var benchNeeds = []string{"mmio log", "fault", "counters", "hw counters", "addr", "device time"}
 
 // bench is the way to devices in a tester's hands; nil: they are not.
 func (tb *Testbed) bench() *wire.Port {

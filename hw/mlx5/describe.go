@@ -58,7 +58,7 @@ func (p *probe) describe() error {
 		for _, token := range []string{"ecn", "sqd", "card faults"} {
 			p.set(token, has(slices.Contains(s.has, token)))
 		}
-		for _, token := range []string{"mmio log", "fault", "counters", "device time"} {
+		for _, token := range []string{"mmio log", "fault", "counters", "hw counters", "device time"} {
 			p.set(token, has(s.bench))
 		}
 	}

@@ -22,8 +22,8 @@ import (
 // device of this target has them. A token that is named nowhere here is unknown.
 var absent = map[string]bool{
 	"mmio log": true, "mmio exact": true, "fault": true, "schedule": true, "locks": true, "bf lock": true, "exact time": true, "overrun.drop": true, "shared bf": true,
-	"dmabuf.move": true,
-	"reg_ex":      true, "dmah": true, "hotunplug": true,
+	"dmabuf.move": true, "counters": true,
+	"reg_ex": true, "dmah": true, "hotunplug": true,
 	"uar dmabuf": true, "ece": true, "cntr": true, "pfc": true, "ecn": true, "vlan": true, "huge": true, "ts.wall": true,
 }
 
@@ -228,7 +228,7 @@ func (p *probe) queried() {
 	p.set("ib", has(n.link == verbs.LinkInfiniBand))
 	p.set("speed", has(p.ctx.mlx5)) // of a card; Soft-RoCE and emulation are slow
 	p.set("device time", has(p.ctx.mlx5))
-	p.set("counters", has(p.ctx.mlx5 && p.s.counted()))
+	p.set("hw counters", has(p.ctx.mlx5 && p.s.counted()))
 	p.set("card faults", has(p.ctx.mlx5 && slices.Contains(measuredParts, a.VendorPartID)))
 	if p.ctx.mlx5 {
 		p.set("sqd", verbs.Absent) // mlx5_ib has no transition into SQD

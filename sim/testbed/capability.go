@@ -11,7 +11,7 @@ var always = map[string]bool{
 	"td": true, "pdom": true, "4k page": true, "raw db": true, "env": true,
 	"tap": true, "inj": true, "linkctl": true, "shared bf": true, "bf lock": true, "schedule": true, "root": true, "non-root": true, "events": true,
 	"cq_ex": true, "cq.moderation": true, "ts": true, "clock": true, "resize": true, "cq.ignore_overrun": true, "overrun": true,
-	"bigmem": true, "counters": true, "exact time": true, "simulated": true, "in flight": true, "locks": true, "mcast": true, "mw": true,
+	"bigmem": true, "counters": true, "hw counters": true, "exact time": true, "simulated": true, "in flight": true, "locks": true, "mcast": true, "mw": true,
 	"mw.t1": true, "mw.t2": true, "rereg": true, "ro": true, "speed": true, "device time": true, "srq": true, "uc": true, "ud": true, "wr_ex": true,
 	"hotunplug": true, "restrack": true, "addr": true, "cm": true, "other net": true, "fork": true, "invalidate.checked": true, "xrc.handles": true, "huge": true, "exporter": true,
 }
