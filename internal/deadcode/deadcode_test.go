@@ -15,6 +15,7 @@ var reached = map[string]string{
 	"hw/mlx5: hwAlloc":                    "called by libibverbs, through C",
 	"hw/mlx5: hwFree":                     "called by libibverbs, through C",
 	"hw/mlx5: thread.holdPanic":           "called by hwAlloc and hwFree",
+	"roce: PutVCRC":                       "exported, for programs that build native InfiniBand packets",
 	"conformance/target/hardware: Player": "for a test binary of another project (docs/embed.md)",
 	"attach/exec_test: ExampleRun":        "shown by go doc and compiled; what it prints depends on the machine",
 }
