@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-	"github.com/tklauser/go-sysconf"
 
 	"github.com/rdmasim/rdmasim/conformance"
 	"github.com/rdmasim/rdmasim/conformance/mutants"
@@ -89,14 +88,8 @@ func labWire() string {
 	return os.Getenv("LAB_WIRE")
 }
 
-// processors returns how many CPUs are online. A container may have fewer than the machine.
-func processors() int {
-	n, err := sysconf.Sysconf(sysconf.SC_NPROCESSORS_ONLN)
-	if err != nil || n < 1 {
-		return 1
-	}
-	return int(min(n, int64(runtime.NumCPU())))
-}
+// processors returns how many CPUs this process has: its affinity and its control group may leave it fewer than the machine.
+func processors() int { return runtime.GOMAXPROCS(0) }
 
 // on reports whether a target takes part in the run.
 func (o *runOptions) on(target string) bool {

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tklauser/go-sysconf"
 	"golang.org/x/sys/unix"
 
 	"github.com/rdmasim/rdmasim/verbs"
@@ -42,7 +41,7 @@ func (p *probe) describe() error {
 	// The keys of report.Platform, which the ledger of deviations asks for.
 	d := map[string]string{
 		"provider": provider, "part": fmt.Sprintf("%#x", p.attr.VendorPartID), "firmware": p.attr.FWVer, "kernel": kernel,
-		"rdma_core": loaded.core, "libraries": strings.Join(loaded.libraries, ", "), "link_layer": linkName(n.link), "page_size": fmt.Sprint(conf(sysconf.SC_PAGE_SIZE, 4096)),
+		"rdma_core": loaded.core, "libraries": strings.Join(loaded.libraries, ", "), "link_layer": linkName(n.link), "page_size": fmt.Sprint(os.Getpagesize()),
 		"device": n.Device, "port": fmt.Sprint(n.Port), "gid": fmt.Sprintf("%d %v", n.GIDIndex, n.GID), "driver": driver,
 		"vendor": fmt.Sprintf("%#x, hardware version %#x", p.attr.VendorID, p.attr.HWVer),
 	}

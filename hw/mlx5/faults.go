@@ -5,12 +5,12 @@ package mlx5
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 	"syscall"
 	"time"
 
-	"github.com/tklauser/go-sysconf"
 	"golang.org/x/sys/unix"
 
 	"github.com/rdmasim/rdmasim/hw/wire"
@@ -139,7 +139,7 @@ func (r *regions) applyMemoryFault(e *fault.Event) {
 	if e.Region > len(r.all) {
 		return
 	}
-	start, n, ok := e.Pages(r.all[e.Region-1][0], r.all[e.Region-1][1], uint64(conf(sysconf.SC_PAGE_SIZE, 4096)))
+	start, n, ok := e.Pages(r.all[e.Region-1][0], r.all[e.Region-1][1], uint64(os.Getpagesize()))
 	if !ok {
 		return
 	}

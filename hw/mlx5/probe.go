@@ -12,7 +12,6 @@ import (
 	"slices"
 	"syscall"
 
-	"github.com/tklauser/go-sysconf"
 	"golang.org/x/sys/unix"
 
 	"github.com/rdmasim/rdmasim/verbs"
@@ -139,14 +138,15 @@ func (p *probe) all() error {
 
 // machine sets the tokens of the host.
 func (p *probe) machine() {
-	page := conf(sysconf.SC_PAGE_SIZE, 4096)
+	page := os.Getpagesize()
 	p.set("4k page", has(page == 4096))
 	p.set("64k page", has(page == 65536))
 	root := os.Geteuid() == 0
 	p.set("root", has(root))
 	p.set("non-root", verbs.Present) // players give up the privileges that they have
-	const big = 10 << 30             // two regions of 2 GiB, and memory for all else
-	p.set("bigmem", has(page*conf(sysconf.SC_PHYS_PAGES, 0) >= big))
+	var info unix.Sysinfo_t
+	const big = 10 << 30 // two regions of 2 GiB, and memory for all else
+	p.set("bigmem", has(unix.Sysinfo(&info) == nil && uint64(info.Totalram)*uint64(info.Unit) >= big))
 	p.set("2p", has(len(p.s.nodes) > 1))
 	p.set("fork", verbs.Present)
 	p.set("fork.copy", copiesOnFork(release()))

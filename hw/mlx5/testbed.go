@@ -12,13 +12,12 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
-
-	"github.com/tklauser/go-sysconf"
 
 	"github.com/rdmasim/rdmasim/internal/cli/outfile"
 	"github.com/rdmasim/rdmasim/roce/fault"
@@ -94,18 +93,11 @@ type host struct {
 
 func (h *host) Name() string { return hostName(h.index) }
 
-// Cores is how many processors are online.
-func (h *host) Cores() int { return int(conf(sysconf.SC_NPROCESSORS_ONLN, 1)) }
+// Cores is how many processors this process may run on.
+func (h *host) Cores() int { return runtime.NumCPU() }
 
 // PageSize is the size of a page.
-func (h *host) PageSize() int { return int(conf(sysconf.SC_PAGE_SIZE, 4096)) }
-
-func conf(name int, otherwise int64) int64 {
-	if v, err := sysconf.Sysconf(name); err == nil && v > 0 {
-		return v
-	}
-	return otherwise
-}
+func (h *host) PageSize() int { return os.Getpagesize() }
 
 // NewProcess is refused: another process can only run the fixed commands of a player.
 func (h *host) NewProcess(verbs.Thread, map[string]string) (verbs.Process, error) {

@@ -18,7 +18,7 @@ var lent = []string{
 	"github.com/onsi/ginkgo/v2", "github.com/onsi/gomega",
 	"github.com/schollz/progressbar/v3",
 	"github.com/spf13/cobra", "github.com/spf13/pflag",
-	"github.com/tklauser/go-sysconf", "github.com/tklauser/numcpus", "golang.org/x/sys",
+	"golang.org/x/sys",
 	"pgregory.net/rapid",
 }
 
