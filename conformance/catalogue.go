@@ -60,8 +60,8 @@ type Entry struct {
 	Strength Strength `yaml:"strength"`
 	Expected string   `yaml:"expected"`
 	Sources  []string `yaml:"sources"`
-	// Runs says where the case runs: simulator, rxe, mlx5.
-	Runs string `yaml:"runs"`
+	// Runs says where the case runs.
+	Runs Runs `yaml:"runs"`
 	// Waits says what a row that has no code waits for.
 	Waits string `yaml:"waits"`
 }
@@ -152,9 +152,6 @@ func (c *Catalogue) checkCapabilities() error {
 	return nil
 }
 
-// runsForm is the form of Entry.Runs.
-var runsForm = regexp.MustCompile(`^(-|S|S\(s\)) [Rru-] [M-]$`)
-
 // checkEntry checks a row. Its number must follow the last one of its area, so that no row can
 // get lost and no ID can be used again.
 func (c *Catalogue) checkEntry(e Entry, number int) error {
@@ -172,8 +169,8 @@ func (c *Catalogue) checkEntry(e Entry, number int) error {
 		return bad("the text is missing")
 	case e.Strength != Exact && e.Strength != Set && e.Strength != Record:
 		return bad("strength is %q: want E, S or H", e.Strength)
-	case !runsForm.MatchString(e.Runs):
-		return bad("runs is %q: want three words as in \"S R M\", see the head of the file", e.Runs)
+	case e.Runs.check() != nil:
+		return bad("%v", e.Runs.check())
 	}
 	names := c.capabilityNames()
 	for _, n := range e.Needs {

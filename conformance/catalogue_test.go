@@ -14,24 +14,27 @@ const small = `
 areas: [{area: RC, title: reliable connection}]
 capabilities: [{capability: tap, about: frames can be seen}]
 cases:
-  - {id: RC-001, area: RC, text: first, needs: [tap, no tap], strength: E, sources: [], runs: "S R M"}
+  - {id: RC-001, area: RC, text: first, needs: [tap, no tap], strength: E, sources: [], runs: {sim: yes, rxe: yes, mlx5: yes}}
 `
+
+const everywhere = "sim: yes, rxe: yes, mlx5: yes"
 
 func TestCatalogueRefuses(t *testing.T) {
 	row := func(id, area, needs, strength, runs string) string {
 		return "  - {id: " + id + ", area: " + area + ", text: second, needs: [" + needs + "], strength: " + strength +
-			", sources: [], runs: \"" + runs + "\"}\n"
+			", sources: [], runs: {" + runs + "}}\n"
 	}
 	tests := map[string]struct{ row, want string }{
-		"nothing":       {row("RC-002", "RC", "tap", "H", "S(s) u -"), ""},
-		"gap":           {row("RC-003", "RC", "", "E", "S R M"), "RC-003: the next case of area RC must be RC-002"},
-		"used again":    {row("RC-001", "RC", "", "E", "S R M"), "RC-001: the next case of area RC must be RC-002"},
-		"area":          {row("UC-001", "UC", "", "E", "S R M"), `no area "UC"; a new one gets a line under areas`},
-		"other's ID":    {row("UC-002", "RC", "", "E", "S R M"), "must be RC-002"},
-		"strength":      {row("RC-002", "RC", "", "X", "S R M"), `strength is "X": want E, S or H`},
-		"runs":          {row("RC-002", "RC", "", "E", "S M"), `want three words`},
-		"capability":    {row("RC-002", "RC", "tpa", "E", "S R M"), `"tpa", which is not a capability (did you mean "tap"?); a new one gets a line`},
-		"no capability": {row("RC-002", "RC", "no tpa", "E", "S R M"), `"tpa", which is not a capability`},
+		"nothing":       {row("RC-002", "RC", "tap", "H", "sim: extension, rxe: lacks, mlx5: no"), ""},
+		"gap":           {row("RC-003", "RC", "", "E", everywhere), "RC-003: the next case of area RC must be RC-002"},
+		"used again":    {row("RC-001", "RC", "", "E", everywhere), "RC-001: the next case of area RC must be RC-002"},
+		"area":          {row("UC-001", "UC", "", "E", everywhere), `no area "UC"; a new one gets a line under areas`},
+		"other's ID":    {row("UC-002", "RC", "", "E", everywhere), "must be RC-002"},
+		"strength":      {row("RC-002", "RC", "", "X", everywhere), `strength is "X": want E, S or H`},
+		"runs":          {row("RC-002", "RC", "", "E", "sim: yes, rxe: M, mlx5: yes"), `rxe is "M": want one of deviates, lacks, no, yes`},
+		"runs left out": {row("RC-002", "RC", "", "E", "sim: yes, mlx5: yes"), `rxe is "": want one of`},
+		"capability":    {row("RC-002", "RC", "tpa", "E", everywhere), `"tpa", which is not a capability (did you mean "tap"?); a new one gets a line`},
+		"no capability": {row("RC-002", "RC", "no tpa", "E", everywhere), `"tpa", which is not a capability`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -47,7 +50,7 @@ func TestCatalogueRefuses(t *testing.T) {
 func TestNumbersOfOtherSuites(t *testing.T) {
 	var rows strings.Builder
 	row := func(n int) string {
-		return fmt.Sprintf("  - {id: RC-%03d, area: RC, text: t, needs: [], strength: E, sources: [], runs: \"S R M\"}\n", n)
+		return fmt.Sprintf("  - {id: RC-%03d, area: RC, text: t, needs: [], strength: E, sources: [], runs: {%s}}\n", n, everywhere)
 	}
 	for n := 2; n < reserved; n++ {
 		rows.WriteString(row(n))

@@ -89,16 +89,16 @@ func newList() *cobra.Command {
 
 // listed is a case in the JSON output.
 type listed struct {
-	ID       string   `json:"id"`
-	Area     string   `json:"area"`
-	Text     string   `json:"text"`
-	Needs    []string `json:"needs"`
-	Strength string   `json:"strength"`
-	Expected string   `json:"expected,omitempty"`
-	Sources  []string `json:"sources"`
-	Runs     string   `json:"runs"`
-	Done     bool     `json:"done"`
-	Waits    string   `json:"waits,omitempty"` // for what, without code
+	ID       string           `json:"id"`
+	Area     string           `json:"area"`
+	Text     string           `json:"text"`
+	Needs    []string         `json:"needs"`
+	Strength string           `json:"strength"`
+	Expected string           `json:"expected,omitempty"`
+	Sources  []string         `json:"sources"`
+	Runs     conformance.Runs `json:"runs"`
+	Done     bool             `json:"done"`
+	Waits    string           `json:"waits,omitempty"` // for what, without code
 }
 
 func list(w io.Writer, o *listOptions, areas []string) error {
@@ -223,22 +223,6 @@ func listAreas(w io.Writer, cat *conformance.Catalogue, rows []listed) error {
 	}
 	fmt.Fprintf(tw, "all\t%d\t%d\tareas together\n", counts[""].written, counts[""].all)
 	return tw.Flush()
-}
-
-// runsOn spells out where a case runs, the three words of Entry.Runs.
-func runsOn(runs string) string {
-	names := []map[string]string{
-		{"S": "simulator", "S(s)": "simulator, by an extension of it"},
-		{"R": "Soft-RoCE", "r": "Soft-RoCE with a known deviation", "u": "Soft-RoCE, which must prove that it lacks a need of the case"},
-		{"M": "mlx5"},
-	}
-	var where []string
-	for i, word := range strings.Fields(runs) {
-		if name := names[i][word]; name != "" {
-			where = append(where, name)
-		}
-	}
-	return strings.Join(where, "; ")
 }
 
 func orNone(s []string) string {

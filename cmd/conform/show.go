@@ -82,7 +82,7 @@ func show(w io.Writer, ids []string, more []conformance.LedgerFile) error {
 		fmt.Fprintf(w, "  expected  %s (%s: %s)\n", expected, e.Strength, strength)
 		fmt.Fprintf(w, "  needs     %s\n", orNone(e.Needs))
 		fmt.Fprintf(w, "  sources   %s\n", orNone(e.Sources))
-		fmt.Fprintf(w, "  runs      %s (%s)\n", e.Runs, runsOn(e.Runs))
+		fmt.Fprintf(w, "  runs      %s\n", e.Runs)
 		if i, ok := done[id]; ok {
 			fmt.Fprintf(w, "  code      %s\n", i.Case.Where)
 		} else {
