@@ -16,13 +16,13 @@ const (
 	NAKInvalidRD      Syndrome = 0x64
 )
 
-// RNRSyndrome is the RNR NAK with a timer code of 0..31.
+// RNRSyndrome returns the RNR NAK with the timer code in the low 5 bits of timer.
 func RNRSyndrome(timer uint8) Syndrome { return SyndromeRNR | Syndrome(timer&0x1F) }
 
-// AckSyndrome is the ACK with a credit code of 0..31; 31 is no count.
+// AckSyndrome returns the ACK with a credit code of 0 to 30, or with 31 for no credit count.
 func AckSyndrome(credit uint8) Syndrome { return Syndrome(credit & 0x1F) }
 
-// SyndromeType is what a syndrome is.
+// SyndromeType tells acknowledgements, RNR NAKs and NAKs apart.
 type SyndromeType uint8
 
 // Syndrome types. A packet with a reserved syndrome is ignored (qib).
@@ -33,7 +33,7 @@ const (
 	SyndromeTypeReserved
 )
 
-// Type is the type of the syndrome; NAK codes above 4 are reserved.
+// Type returns the type of the syndrome; NAK codes above 4 are reserved.
 func (s Syndrome) Type() SyndromeType {
 	switch s >> 5 {
 	case 0:
@@ -48,10 +48,10 @@ func (s Syndrome) Type() SyndromeType {
 	return SyndromeTypeReserved
 }
 
-// Value is bits 4:0: the credit code, the RNR timer code or the NAK code.
+// Value returns bits 4:0: the credit code, the RNR timer code or the NAK code.
 func (s Syndrome) Value() uint8 { return uint8(s & 0x1F) }
 
-// String returns the text form.
+// String returns the type and value in words, such as "RNR NAK timer 12".
 func (s Syndrome) String() string {
 	switch s.Type() {
 	case SyndromeTypeAck:
@@ -68,11 +68,11 @@ func (s Syndrome) String() string {
 	return fmt.Sprintf("reserved syndrome 0x%02x", uint8(s))
 }
 
-// CreditUnlimited is the credit code that sets no limit.
+// CreditUnlimited is the credit code of an ACK that sets no limit.
 const CreditUnlimited = 0x1F
 
-// Credits is the number of receive WQEs that a credit code announces; -1 for
-// CreditUnlimited. The codes grow as 2^k and 1.5*2^k.
+// Credits returns the number of receive WQEs that a credit code announces, or -1 for CreditUnlimited. The counts grow
+// as 2^k and 1.5*2^k.
 func Credits(code uint8) int {
 	code &= 0x1F
 	switch {
@@ -89,7 +89,7 @@ func Credits(code uint8) int {
 	return n
 }
 
-// CreditCode is the code of the largest announceable count that is <= n.
+// CreditCode returns the code of the largest count that a code can announce and that is at most n.
 func CreditCode(n int) uint8 {
 	best := uint8(0)
 	for c := uint8(1); c < CreditUnlimited && Credits(c) <= n; c++ {
@@ -106,12 +106,12 @@ var rnrTimers = [32]int32{
 	4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
 }
 
-// RNRTimer is the least time in nanoseconds that a requester waits after an RNR
-// NAK with this timer code (0..31).
+// RNRTimer returns the least time in nanoseconds that a requester waits after an RNR NAK with this timer code (0 to
+// 31).
 func RNRTimer(code uint8) int64 { return int64(rnrTimers[code&0x1F]) * 10_000 }
 
-// AckTimeout is T_tr of a QP's timeout attribute in nanoseconds:
-// 4.096 us * 2^timeout, or 0 (no timer) for timeout 0. Only 5 bits count.
+// AckTimeout returns the period T_tr of a QP's timeout attribute in nanoseconds: 4.096 us * 2^timeout, or 0 (no timer)
+// for timeout 0. Only the low 5 bits count.
 func AckTimeout(timeout uint8) int64 {
 	timeout &= 0x1F
 	if timeout == 0 {
@@ -120,14 +120,15 @@ func AckTimeout(timeout uint8) int64 {
 	return 4096 << timeout
 }
 
-// AdaptiveLeast is the shortest time in nanoseconds after which a card sends again what nobody answers when it retransmits adaptively,
-// which ConnectX-5 and later do on RoCE unless that is switched off: the least published wait is 4.1 ms (ConnectX-6 Dx: Yu et al., Lumina,
-// SIGCOMM 2023, section 6.3); ConnectX-5 and ConnectX-6 waited for 8.4 ms and more (github.com/unionxic/rdma-fault-characterization, 2026).
+// AdaptiveLeast is the shortest time in nanoseconds after which a card that retransmits adaptively sends an unanswered
+// request again. ConnectX-5 and later do so on RoCE unless it is switched off. The least published wait is 4.1 ms
+// (ConnectX-6 Dx: Yu et al., Lumina, SIGCOMM 2023, section 6.3); ConnectX-5 and ConnectX-6 waited 8.4 ms and more
+// (github.com/unionxic/rdma-fault-characterization, 2026).
 const AdaptiveLeast = 4_000_000
 
-// AdaptiveMost is how many such retransmissions there are at most without an answer at ACK timeout codes up to 20; each code above
-// adds one. Published are 11 at code 20 (ConnectX-6); that a schedule which begins as that of ConnectX-6 Dx has one more, and what
-// follows code 20, is assumed.
+// AdaptiveMost is the most adaptive retransmissions without an answer at ACK timeout codes up to 20; each code above
+// adds one. Published are 11 at code 20 (ConnectX-6). Assumed are one more where a schedule begins as that of
+// ConnectX-6 Dx, and all that follows code 20.
 const AdaptiveMost = 12
 
 // MTU is the code of a path MTU, 1..5.
@@ -142,7 +143,7 @@ const (
 	MTU4096
 )
 
-// Bytes is the payload size that the code means, 0 if it means none.
+// Bytes returns the payload size in bytes, or 0 for an undefined code.
 func (m MTU) Bytes() int {
 	if m < MTU256 || m > MTU4096 {
 		return 0
@@ -150,7 +151,7 @@ func (m MTU) Bytes() int {
 	return 128 << m
 }
 
-// MTUFromBytes is the code of a payload size, 0 if it has none.
+// MTUFromBytes returns the code of a payload size, or 0 if it has none.
 func MTUFromBytes(n int) MTU {
 	for m := MTU256; m <= MTU4096; m++ {
 		if m.Bytes() == n {
@@ -165,8 +166,7 @@ func MTUFromBytes(n int) MTU {
 // GRH, UDP, BTH, the longest extended header and the ICRC.
 const EthernetMTUReserve = 96
 
-// MTUForEthernet is the active MTU of a RoCE port on a network device with this
-// MTU, 0 if none fits.
+// MTUForEthernet returns the active MTU of a RoCE port on a network device with this MTU in bytes, or 0 if none fits.
 func MTUForEthernet(netdev int) MTU {
 	best := MTU(0)
 	for m := MTU256; m <= MTU4096; m++ {
@@ -180,7 +180,7 @@ func MTUForEthernet(netdev int) MTU {
 // MaxMessage is the largest message in bytes.
 const MaxMessage = 1 << 31
 
-// PacketsOf is how many packets carry n bytes at path MTU m: at least one.
+// PacketsOf returns how many packets carry n bytes at a path MTU of m bytes: at least one.
 func PacketsOf(n uint32, m int) uint32 {
 	if uint64(n) <= uint64(m) {
 		return 1
@@ -188,5 +188,5 @@ func PacketsOf(n uint32, m int) uint32 {
 	return uint32((uint64(n) + uint64(m) - 1) / uint64(m))
 }
 
-// PadCount is the number of bytes that fill n bytes of payload up to words.
+// PadCount returns the number of bytes that pad n bytes of payload to whole 4-byte words.
 func PadCount(n int) int { return -n & 3 }

@@ -2,7 +2,7 @@ package roce
 
 import "fmt"
 
-// ICRCState is what is known about the last four bytes of a frame.
+// ICRCState is what is known about the ICRC of a frame.
 type ICRCState uint8
 
 // States.
@@ -18,10 +18,10 @@ const (
 	ICRCInvalid
 )
 
-// Frame is a pooled frame: on Ethernet destination MAC through ICRC, without FCS; on
-// native InfiniBand LRH through ICRC, without VCRC, which belongs to a link as the FCS.
-// The holder of a reference may read it; only its maker, while no other holds
-// one, may write it. A Frame belongs to one run and is not for concurrent use.
+// Frame is a pooled frame: on Ethernet from the destination MAC through the ICRC, without FCS; on native InfiniBand
+// from the LRH through the ICRC, without the VCRC, which belongs to a link like the FCS. The holder of a reference may
+// read it; only its maker, while no other holds one, may write it. A Frame belongs to one run and is not for
+// concurrent use.
 type Frame struct {
 	// Packet is the frame decoded. Template.New fills it in; for bytes from elsewhere only
 	// B is set until Decode.
@@ -43,8 +43,8 @@ type smallFrame struct {
 	bytes [classSmall]byte
 }
 
-// FinishICRC fills in a pending ICRC. A tap, a real wire and a corruption call
-// it; a frame that nothing reads is never charged for it.
+// FinishICRC fills in a pending ICRC. A tap, a real wire and a corruption call it, so that frames which nothing reads
+// cost no CRC. It panics if the maker of the frame has left bytes that do not parse.
 func (f *Frame) FinishICRC() {
 	if f.ICRC != ICRCPending {
 		return
@@ -57,8 +57,7 @@ func (f *Frame) FinishICRC() {
 	f.ICRC = ICRCValid
 }
 
-// ICRCOK reports whether the frame's ICRC is right (or will be, when it is filled
-// in). The answer is computed at most once.
+// ICRCOK reports whether the frame's ICRC is right; a pending one is. The CRC is computed at most once.
 func (f *Frame) ICRCOK() bool {
 	if f.ICRC == ICRCUnchecked {
 		f.checkICRC()
@@ -74,16 +73,15 @@ func (f *Frame) checkICRC() {
 	}
 }
 
-// Touch must be called before bytes under the ICRC are changed on the way (corruption,
-// a rewriting switch): it fills in the ICRC of the bytes as they were sent, and forgets
-// what is known of the frame.
+// Touch must be called before bytes under the ICRC are changed on the way (corruption, a rewriting switch). It fills
+// in the ICRC of the bytes as they were sent, and drops what was decoded and checked.
 func (f *Frame) Touch() {
 	f.FinishICRC()
 	f.ICRC, f.decoded = ICRCUnchecked, false
 }
 
-// AppendWhole appends the frame as captures have it: bytes of Ethernet without FCS, of
-// InfiniBand with the VCRC.
+// AppendWhole appends the frame to b as captures hold it: Ethernet without FCS, InfiniBand with the VCRC. A pending
+// ICRC must be filled in first (FinishICRC).
 func (f *Frame) AppendWhole(b []byte) []byte {
 	b = append(b, f.B...)
 	if f.LRH {
@@ -93,7 +91,7 @@ func (f *Frame) AppendWhole(b []byte) []byte {
 	return b
 }
 
-// Parse decodes the frame's bytes, by Parse or ParseInfiniBand.
+// Parse decodes the frame's bytes with ParseInfiniBand if it has an LRH, else with Parse, whose errors it returns.
 func (f *Frame) Parse() (Packet, error) {
 	if f.LRH {
 		return ParseInfiniBand(f.B)
@@ -101,8 +99,8 @@ func (f *Frame) Parse() (Packet, error) {
 	return Parse(f.B)
 }
 
-// Decode is the frame's packet, which lives as long as the reference. Bytes that are as they
-// were made, or were decoded before, are not read again.
+// Decode returns the frame's packet, which is valid as long as the reference. It parses the bytes only if Packet does
+// not describe them yet; the error is that of Parse.
 func (f *Frame) Decode() (*Packet, error) {
 	if f.Decoded() {
 		return &f.Packet, nil
@@ -110,7 +108,7 @@ func (f *Frame) Decode() (*Packet, error) {
 	return f.decode()
 }
 
-// Decoded says whether Packet is that of the bytes as they are.
+// Decoded reports whether Packet describes the bytes as they are.
 func (f *Frame) Decoded() bool { return f.decoded && Opcode(f.B[f.bth]) == f.Op }
 
 func (f *Frame) decode() (*Packet, error) {
@@ -128,10 +126,10 @@ func (f *Frame) Retain() *Frame {
 	return f
 }
 
-// Refs is the number of references; a frame may be written only at 1.
+// Refs returns the number of references; a frame may be written only while it is 1.
 func (f *Frame) Refs() int { return int(f.refs) }
 
-// Release drops a reference; the last one returns the frame to its pool.
+// Release drops a reference; the last one returns the frame to its pool. It panics if there was none.
 func (f *Frame) Release() {
 	if f.refs--; f.refs <= 0 {
 		f.recycle()
@@ -165,7 +163,7 @@ type Pool struct {
 	Made, Live uint64
 }
 
-// Get is a frame of n bytes with one reference and undefined contents.
+// Get returns a frame of n bytes with one reference and undefined contents.
 func (p *Pool) Get(n int) *Frame {
 	f := p.take(n)
 	f.ICRC, f.decoded, f.LRH = ICRCUnchecked, false, false
@@ -210,7 +208,7 @@ func (p *Pool) make(c, n int) *Frame {
 	return f
 }
 
-// GetPlain is Get of an Ethernet frame that is no packet of RDMA.
+// GetPlain returns a frame as Get does, for an Ethernet frame that is not RDMA: its opcode is a reserved one.
 func (p *Pool) GetPlain(n int) *Frame {
 	f := p.Get(n)
 	f.Packet = Packet{B: f.B, Op: noOpcode}
@@ -220,7 +218,7 @@ func (p *Pool) GetPlain(n int) *Frame {
 // noOpcode is reserved, and so of no kind.
 const noOpcode = 0xC0
 
-// Copy is a frame of its own with f's bytes and state.
+// Copy returns a new frame with f's bytes and state, and one reference.
 func (p *Pool) Copy(f *Frame) *Frame {
 	g := p.Get(len(f.B))
 	b := g.B
@@ -230,5 +228,5 @@ func (p *Pool) Copy(f *Frame) *Frame {
 	return g
 }
 
-// Pool is the pool that the frame returns to.
+// Pool returns the pool to which the frame goes back.
 func (f *Frame) Pool() *Pool { return f.pool }

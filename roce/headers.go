@@ -33,79 +33,79 @@ type BTH []byte
 // Opcode returns the opcode: byte 0.
 func (h BTH) Opcode() Opcode { return Opcode(h[0]) }
 
-// Solicited reports the solicited bit, bit 7 of byte 1.
+// Solicited reports whether the packet asks for a solicited event: bit 7 of byte 1.
 func (h BTH) Solicited() bool { return h[1]&0x80 != 0 }
 
-// MigReq reports the MigReq bit, bit 6 of byte 1.
+// MigReq reports the MigReq bit, which is set in path state MIGRATED: bit 6 of byte 1.
 func (h BTH) MigReq() bool { return h[1]&0x40 != 0 }
 
-// PadCount returns the pad count: 2 bits of byte 1.
+// PadCount returns the number of pad bytes behind the payload: bits 5:4 of byte 1.
 func (h BTH) PadCount() int { return int(h[1] >> 4 & 3) }
 
-// Version returns the version: 4 bits of byte 1.
+// Version returns the transport header version (TVer): bits 3:0 of byte 1.
 func (h BTH) Version() uint8 { return h[1] & 0xF }
 
-// PKey returns the P_Key: 16 bits at byte 2.
+// PKey returns the partition key: 16 bits at byte 2.
 func (h BTH) PKey() uint16 { return be.Uint16(h[2:4]) }
 
-// FECN reports the FECN bit, bit 7 of byte 4.
+// FECN reports the forward congestion notification: bit 7 of byte 4.
 func (h BTH) FECN() bool { return h[4]&0x80 != 0 }
 
-// BECN reports the BECN bit, bit 6 of byte 4.
+// BECN reports the backward congestion notification: bit 6 of byte 4.
 func (h BTH) BECN() bool { return h[4]&0x40 != 0 }
 
-// Reserved6 returns the 6 reserved bits: 6 bits of byte 4.
+// Reserved6 returns the reserved bits 5:0 of byte 4.
 func (h BTH) Reserved6() uint8 { return h[4] & 0x3F }
 
-// DestQP returns the destination QPN: 24 bits at byte 4.
+// DestQP returns the destination QPN: 24 bits at byte 5.
 func (h BTH) DestQP() uint32 { return be.Uint32(h[4:8]) & 0xFFFFFF }
 
-// AckReq reports the AckReq bit, bit 7 of byte 8.
+// AckReq reports whether the sender asks for an acknowledgement: bit 7 of byte 8.
 func (h BTH) AckReq() bool { return h[8]&0x80 != 0 }
 
-// Reserved7 returns the 7 reserved bits: 7 bits of byte 8.
+// Reserved7 returns the reserved bits 6:0 of byte 8.
 func (h BTH) Reserved7() uint8 { return h[8] & 0x7F }
 
-// PSN returns the PSN: 24 bits at byte 8.
+// PSN returns the packet sequence number: 24 bits at byte 9.
 func (h BTH) PSN() uint32 { return be.Uint32(h[8:12]) & PSNMask }
 
 // SetOpcode sets the opcode.
 func (h BTH) SetOpcode(v Opcode) { h[0] = byte(v) }
 
-// SetSolicited sets the solicited.
+// SetSolicited sets or clears the solicited event bit.
 func (h BTH) SetSolicited(v bool) { setBit(&h[1], 0x80, v) }
 
-// SetMigReq sets the MigReq bit.
+// SetMigReq sets or clears the MigReq bit.
 func (h BTH) SetMigReq(v bool) { setBit(&h[1], 0x40, v) }
 
-// SetPadCount sets the pad count.
+// SetPadCount sets the number of pad bytes, 0 to 3.
 func (h BTH) SetPadCount(v int) { h[1] = h[1]&^0x30 | byte(v&3)<<4 }
 
-// SetVersion sets the version.
+// SetVersion sets the transport header version.
 func (h BTH) SetVersion(v uint8) { h[1] = h[1]&^0xF | v&0xF }
 
-// SetPKey sets the P_Key.
+// SetPKey sets the partition key.
 func (h BTH) SetPKey(v uint16) { be.PutUint16(h[2:4], v) }
 
-// SetFECN sets the FECN.
+// SetFECN sets or clears the FECN bit.
 func (h BTH) SetFECN(v bool) { setBit(&h[4], 0x80, v) }
 
-// SetBECN sets the BECN.
+// SetBECN sets or clears the BECN bit.
 func (h BTH) SetBECN(v bool) { setBit(&h[4], 0x40, v) }
 
-// SetReserved6 sets the 6 reserved bits.
+// SetReserved6 sets the reserved bits 5:0 of byte 4.
 func (h BTH) SetReserved6(v uint8) { h[4] = h[4]&^0x3F | v&0x3F }
 
 // SetDestQP sets the destination QPN.
 func (h BTH) SetDestQP(v uint32) { put24(h[5:8], v) }
 
-// SetAckReq sets the AckReq bit.
+// SetAckReq sets or clears the AckReq bit.
 func (h BTH) SetAckReq(v bool) { setBit(&h[8], 0x80, v) }
 
-// SetReserved7 sets the 7 reserved bits.
+// SetReserved7 sets the reserved bits 6:0 of byte 8.
 func (h BTH) SetReserved7(v uint8) { h[8] = h[8]&^0x7F | v&0x7F }
 
-// SetPSN sets the PSN.
+// SetPSN sets the packet sequence number to the low 24 bits of v.
 func (h BTH) SetPSN(v uint32) { put24(h[9:12], v) }
 
 func setBit(b *byte, mask byte, v bool) {
@@ -119,10 +119,10 @@ func setBit(b *byte, mask byte, v bool) {
 // RDETH is the reliable datagram header, 4 bytes (obsolete; decoded only).
 type RDETH []byte
 
-// EEContext returns the EE context: 24 bits at byte 1.
+// EEContext returns the number of the end-to-end context: 24 bits at byte 1.
 func (h RDETH) EEContext() uint32 { return get24(h[1:4]) }
 
-// SetEEContext sets the EE context.
+// SetEEContext sets the number of the end-to-end context.
 func (h RDETH) SetEEContext(v uint32) { put24(h[1:4], v) }
 
 // DETH is the datagram header, 8 bytes.
@@ -143,137 +143,136 @@ func (h DETH) SetSrcQP(v uint32) { put24(h[5:8], v) }
 // XRCETH is the header of every XRC request packet, 4 bytes.
 type XRCETH []byte
 
-// SRQN returns the SRQN: 24 bits at byte 1.
+// SRQN returns the number of the SRQ that receives: 24 bits at byte 1.
 func (h XRCETH) SRQN() uint32 { return get24(h[1:4]) }
 
-// SetSRQN sets the SRQN.
+// SetSRQN sets the number of the SRQ that receives.
 func (h XRCETH) SetSRQN(v uint32) { put24(h[1:4], v) }
 
-// DCETH is the header of every DC request packet, 16 bytes. It is an assumption, see DC: what a target must learn of
-// who asks, in a form of this project's own.
+// DCETH is the header of every DC request packet, 16 bytes. Its layout is this project's assumption (see DC): it holds
+// what a target must know about the initiator.
 type DCETH []byte
 
-// AccessKey returns the access key: 64 bits at byte 0.
+// AccessKey returns the DC access key: 64 bits at byte 0.
 func (h DCETH) AccessKey() uint64 { return be.Uint64(h[0:8]) }
 
 // SrcQP returns the source QPN: 24 bits at byte 9.
 func (h DCETH) SrcQP() uint32 { return get24(h[9:12]) }
 
-// Connection returns the connection number: 32 bits at byte 12.
+// Connection returns the connection number: 32 bits at byte 12. It tells a connection from earlier ones of the same
+// DCI.
 func (h DCETH) Connection() uint32 { return be.Uint32(h[12:16]) }
 
-// SetAccessKey sets the access key.
+// SetAccessKey sets the DC access key.
 func (h DCETH) SetAccessKey(v uint64) { be.PutUint64(h[0:8], v) }
 
 // SetSrcQP sets the source QPN.
 func (h DCETH) SetSrcQP(v uint32) { put24(h[9:12], v) }
 
-// SetConnection sets the number that tells a connection from those of the same DCI before it.
+// SetConnection sets the connection number.
 func (h DCETH) SetConnection(v uint32) { be.PutUint32(h[12:16], v) }
 
-// RETH is the RDMA header, 16 bytes. Length is that of the whole message.
+// RETH is the RDMA extended header, 16 bytes.
 type RETH []byte
 
-// VA returns the VA: 64 bits at byte 0.
+// VA returns the virtual address: 64 bits at byte 0.
 func (h RETH) VA() uint64 { return be.Uint64(h[0:8]) }
 
-// RKey returns the R_Key: 32 bits at byte 8.
+// RKey returns the remote key: 32 bits at byte 8.
 func (h RETH) RKey() uint32 { return be.Uint32(h[8:12]) }
 
-// Length returns the length: 32 bits at byte 12.
+// Length returns the length of the whole message in bytes: 32 bits at byte 12.
 func (h RETH) Length() uint32 { return be.Uint32(h[12:16]) }
 
-// SetVA sets the VA.
+// SetVA sets the virtual address.
 func (h RETH) SetVA(v uint64) { be.PutUint64(h[0:8], v) }
 
-// SetRKey sets the R_Key.
+// SetRKey sets the remote key.
 func (h RETH) SetRKey(v uint32) { be.PutUint32(h[8:12], v) }
 
-// SetLength sets the length.
+// SetLength sets the length of the whole message in bytes.
 func (h RETH) SetLength(v uint32) { be.PutUint32(h[12:16], v) }
 
-// AtomicETH is the header of an atomic request, 28 bytes. SwapAdd is the swap
-// data of CmpSwap and the addend of FetchAdd.
+// AtomicETH is the header of an atomic request, 28 bytes.
 type AtomicETH []byte
 
-// VA returns the VA: 64 bits at byte 0.
+// VA returns the virtual address: 64 bits at byte 0.
 func (h AtomicETH) VA() uint64 { return be.Uint64(h[0:8]) }
 
-// RKey returns the R_Key: 32 bits at byte 8.
+// RKey returns the remote key: 32 bits at byte 8.
 func (h AtomicETH) RKey() uint32 { return be.Uint32(h[8:12]) }
 
-// SwapAdd returns the swap add: 64 bits at byte 12.
+// SwapAdd returns the swap data of CmpSwap or the addend of FetchAdd: 64 bits at byte 12.
 func (h AtomicETH) SwapAdd() uint64 { return be.Uint64(h[12:20]) }
 
-// Compare returns the compare value: 64 bits at byte 20.
+// Compare returns the compare data of CmpSwap: 64 bits at byte 20.
 func (h AtomicETH) Compare() uint64 { return be.Uint64(h[20:28]) }
 
-// SetVA sets the VA.
+// SetVA sets the virtual address.
 func (h AtomicETH) SetVA(v uint64) { be.PutUint64(h[0:8], v) }
 
-// SetRKey sets the R_Key.
+// SetRKey sets the remote key.
 func (h AtomicETH) SetRKey(v uint32) { be.PutUint32(h[8:12], v) }
 
-// SetSwapAdd sets the swap add.
+// SetSwapAdd sets the swap data of CmpSwap or the addend of FetchAdd.
 func (h AtomicETH) SetSwapAdd(v uint64) { be.PutUint64(h[12:20], v) }
 
-// SetCompare sets the compare value.
+// SetCompare sets the compare data of CmpSwap.
 func (h AtomicETH) SetCompare(v uint64) { be.PutUint64(h[20:28], v) }
 
 // AETH is the acknowledge header, 4 bytes.
 type AETH []byte
 
-// Syndrome returns the syndrome: byte 0.
+// Syndrome returns the kind of acknowledgement and its value: byte 0.
 func (h AETH) Syndrome() Syndrome { return Syndrome(h[0]) }
 
-// MSN returns the MSN: 24 bits at byte 1.
+// MSN returns the message sequence number: 24 bits at byte 1.
 func (h AETH) MSN() uint32 { return get24(h[1:4]) }
 
-// SetSyndrome sets the syndrome.
+// SetSyndrome sets the kind of acknowledgement and its value.
 func (h AETH) SetSyndrome(v Syndrome) { h[0] = byte(v) }
 
-// SetMSN sets the MSN.
+// SetMSN sets the message sequence number.
 func (h AETH) SetMSN(v uint32) { put24(h[1:4], v) }
 
-// AtomicAckETH carries the value before an atomic operation, 8 bytes.
+// AtomicAckETH is the header of an atomic acknowledgement, 8 bytes.
 type AtomicAckETH []byte
 
-// Original returns the original: 64 bits at byte 0.
+// Original returns the value of the word before the operation: 64 bits at byte 0.
 func (h AtomicAckETH) Original() uint64 { return be.Uint64(h[0:8]) }
 
-// SetOriginal sets the original.
+// SetOriginal sets the value of the word before the operation.
 func (h AtomicAckETH) SetOriginal(v uint64) { be.PutUint64(h[0:8], v) }
 
-// ImmDt is immediate data, 4 opaque bytes. Value reads them as a big-endian
-// number, which is ntohl of the verbs' imm_data.
+// ImmDt is the immediate data header, 4 opaque bytes.
 type ImmDt []byte
 
-// Value returns the value: 32 bits at byte 0.
+// Value returns the immediate data as a big-endian number, which is ntohl of the verbs' imm_data.
 func (h ImmDt) Value() uint32 { return be.Uint32(h[0:4]) }
 
-// SetValue sets the value.
+// SetValue stores the immediate data as a big-endian number.
 func (h ImmDt) SetValue(v uint32) { be.PutUint32(h[0:4], v) }
 
-// IETH is the key that a SEND with invalidate invalidates, 4 bytes.
+// IETH is the header of SEND with invalidate, 4 bytes.
 type IETH []byte
 
-// RKey returns the R_Key: 32 bits at byte 0.
+// RKey returns the key to invalidate: 32 bits at byte 0.
 func (h IETH) RKey() uint32 { return be.Uint32(h[0:4]) }
 
-// SetRKey sets the R_Key.
+// SetRKey sets the key to invalidate.
 func (h IETH) SetRKey(v uint32) { be.PutUint32(h[0:4], v) }
 
 // FETH is the header of FLUSH, 4 bytes.
 type FETH []byte
 
-// Selectivity returns the selectivity: 2 bits of byte 3.
+// Selectivity returns what is flushed, a range or a region: bits 5:4 of byte 3.
 func (h FETH) Selectivity() uint8 { return h[3] >> 4 & 3 }
 
-// Placement returns the placement: 4 bits of byte 3.
+// Placement returns how far it is flushed (visibility, persistence): bits 3:0 of byte 3.
 func (h FETH) Placement() uint8 { return h[3] & 0xF }
 
-// SetSelectivity sets the selectivity.
+// SetSelectivity sets what is flushed, a range or a region.
 func (h FETH) SetSelectivity(v uint8) { h[3] = h[3]&^0x30 | v&3<<4 }
 
-// SetPlacement sets the placement.
+// SetPlacement sets how far it is flushed.
 func (h FETH) SetPlacement(v uint8) { h[3] = h[3]&^0xF | v&0xF }

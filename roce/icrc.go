@@ -6,13 +6,12 @@ import "hash/crc32"
 // eight bytes of ones: they stand in place of an LRH.
 const icrcSeed = ^uint32(0xDEBB20E3)
 
-// ICRC is the invariant CRC of a RoCE frame. net is the frame from its IPv4, IPv6
-// or GRH header up to the last pad byte, without the ICRC; the result means
-// something if it holds whole headers through the BTH (Parse checks that). It allocates nothing, copies
-// nothing and leaves the frame as it is.
+// ICRC returns the invariant CRC of a RoCE frame. net is the frame from its IPv4, IPv6 or GRH header through the last
+// pad byte, without the ICRC; it must hold whole headers through the BTH (Parse checks that). ICRC allocates nothing
+// and leaves the frame unchanged.
 //
-// Fields that change on the way count as ones: traffic class, flow label, TTL,
-// the checksums, and the byte of the BTH with the congestion bits.
+// Fields that change on the way count as ones: traffic class, flow label, TTL, the checksums, and the byte of the BTH
+// with the congestion bits.
 func ICRC(net []byte) uint32 {
 	if len(net) == 0 {
 		return 0
@@ -23,12 +22,12 @@ func ICRC(net []byte) uint32 {
 	return icrcIPv6(icrcSeed, net)
 }
 
-// PutICRC stores the CRC as it goes on the wire, least significant byte first.
+// PutICRC stores an ICRC as it is on the wire, least significant byte first.
 func PutICRC(b []byte, v uint32) {
 	b[0], b[1], b[2], b[3] = byte(v), byte(v>>8), byte(v>>16), byte(v>>24)
 }
 
-// GetICRC reads a stored CRC.
+// GetICRC reads an ICRC as it is on the wire, least significant byte first.
 func GetICRC(b []byte) uint32 {
 	return uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24
 }
@@ -57,10 +56,9 @@ func icrcIPv6(seed uint32, p []byte) uint32 {
 	return crcRest(seed, h[:n], p)
 }
 
-// ICRCInfiniBand is the invariant CRC of a native InfiniBand packet, LRH through
-// pad. With a GRH the whole LRH counts as ones, without one only its VL.
-// (By analogy with the headers of the kernel; no capture of such a packet was at
-// hand.)
+// ICRCInfiniBand returns the invariant CRC of a native InfiniBand packet, LRH through pad. With a GRH the whole LRH
+// counts as ones, without one only its VL. This follows from the kernel's headers by analogy; no capture of such a
+// packet was available to check it.
 func ICRCInfiniBand(p []byte) uint32 {
 	if len(p) < LRHSize {
 		return 0
@@ -110,8 +108,7 @@ func makeVCRCTable() *[256]uint16 {
 	return t
 }
 
-// VCRC is the variant CRC of a native InfiniBand packet, LRH through ICRC. It is
-// stored least significant byte first.
+// VCRC returns the variant CRC of a native InfiniBand packet, LRH through ICRC.
 func VCRC(p []byte) uint16 {
 	c := uint16(0xFFFF)
 	for _, b := range p {
@@ -120,8 +117,8 @@ func VCRC(p []byte) uint16 {
 	return ^c
 }
 
-// PutVCRC stores a variant CRC, least significant byte first.
+// PutVCRC stores a variant CRC as it is on the wire, least significant byte first.
 func PutVCRC(b []byte, v uint16) { b[0], b[1] = byte(v), byte(v>>8) }
 
-// GetVCRC reads a stored variant CRC.
+// GetVCRC reads a variant CRC as it is on the wire, least significant byte first.
 func GetVCRC(b []byte) uint16 { return uint16(b[0]) | uint16(b[1])<<8 }

@@ -12,8 +12,8 @@ const (
 	PortActive
 )
 
-// PortInfo is what a subnet manager sets of a port, as far as it is modelled. It
-// travels as a value: management datagrams are not.
+// PortInfo is what a subnet manager sets in a port, as far as it is modelled; SubnetTimeout is a code t of 4.096 us *
+// 2^t. It travels as a value, because the datagrams of subnet management are not modelled.
 type PortInfo struct {
 	State         PortState
 	LID, SMLID    uint16
@@ -25,10 +25,10 @@ type PortInfo struct {
 	Reregister    bool  // the subnet manager has lost what clients had registered
 }
 
-// DefaultGIDPrefix is fe80::/64, the prefix of a subnet that has no other.
+// DefaultGIDPrefix is fe80::/64, the prefix of a subnet to which no other was given.
 const DefaultGIDPrefix = 0xFE80000000000000
 
-// GIDFromGUID is the GID of an InfiniBand port.
+// GIDFromGUID returns the GID of an InfiniBand port: the subnet prefix and the port GUID.
 func GIDFromGUID(prefix, guid uint64) GID {
 	var g GID
 	be.PutUint64(g[0:8], prefix)

@@ -33,9 +33,10 @@ func (h Ethernet) Dst() MAC { return MAC(h[0:6]) }
 // Src returns the source address: bytes 6 to 11.
 func (h Ethernet) Src() MAC { return MAC(h[6:12]) }
 
-// ToGroup reports whether the destination is a group: bit 0 of byte 0.
-func (h Ethernet) ToGroup() bool { return h[0]&1 != 0 } // Dst().IsGroup()
-// Type returns the type: 16 bits at byte 12.
+// ToGroup reports whether the destination is a multicast or the broadcast address, as Dst().IsGroup() does.
+func (h Ethernet) ToGroup() bool { return h[0]&1 != 0 }
+
+// Type returns the EtherType: 16 bits at byte 12.
 func (h Ethernet) Type() uint16 { return be.Uint16(h[12:14]) }
 
 // SetDst sets the destination address.
@@ -44,55 +45,55 @@ func (h Ethernet) SetDst(v MAC) { copy(h[0:6], v[:]) }
 // SetSrc sets the source address.
 func (h Ethernet) SetSrc(v MAC) { copy(h[6:12], v[:]) }
 
-// SetType sets the type.
+// SetType sets the EtherType.
 func (h Ethernet) SetType(v uint16) { be.PutUint16(h[12:14], v) }
 
-// VLANMask is the VLAN ID in a tag's TCI; the priority is in its highest 3 bits.
+// VLANMask selects the VLAN ID in a tag's TCI; the priority is in bits 15:13.
 const VLANMask = 0x0fff
 
-// VLAN is an 802.1Q tag behind EtherType 0x8100: TCI and the inner EtherType.
+// VLAN is what follows EtherType 0x8100 in an 802.1Q tag, 4 bytes: TCI and inner EtherType.
 type VLAN []byte
 
-// TCI returns the TCI: 16 bits at byte 0.
+// TCI returns the tag control information (priority, DEI, VLAN ID): 16 bits at byte 0.
 func (h VLAN) TCI() uint16 { return be.Uint16(h[0:2]) }
 
-// Type returns the type: 16 bits at byte 2.
+// Type returns the inner EtherType: 16 bits at byte 2.
 func (h VLAN) Type() uint16 { return be.Uint16(h[2:4]) }
 
-// SetTCI sets the TCI.
+// SetTCI sets the tag control information.
 func (h VLAN) SetTCI(v uint16) { be.PutUint16(h[0:2], v) }
 
-// SetType sets the type.
+// SetType sets the inner EtherType.
 func (h VLAN) SetType(v uint16) { be.PutUint16(h[2:4], v) }
 
 // IPv4 is an IPv4 header without options, 20 bytes.
 type IPv4 []byte
 
-// Version returns the version: 4 bits of byte 0.
+// Version returns the IP version: bits 7:4 of byte 0.
 func (h IPv4) Version() uint8 { return h[0] >> 4 }
 
-// HeaderLen returns the header len: byte 0.
+// HeaderLen returns the header length in bytes: four times bits 3:0 of byte 0.
 func (h IPv4) HeaderLen() int { return int(h[0]&0xF) * 4 }
 
-// TOS returns the TOS: byte 1.
+// TOS returns the type of service, DSCP and ECN: byte 1.
 func (h IPv4) TOS() uint8 { return h[1] }
 
-// TotalLen returns the total length: 16 bits at byte 2.
+// TotalLen returns the length of header and payload in bytes: 16 bits at byte 2.
 func (h IPv4) TotalLen() uint16 { return be.Uint16(h[2:4]) }
 
-// ID returns the ID: 16 bits at byte 4.
+// ID returns the identification: 16 bits at byte 4.
 func (h IPv4) ID() uint16 { return be.Uint16(h[4:6]) }
 
-// FlagsOffset returns the flags offset: 16 bits at byte 6.
+// FlagsOffset returns the flags and the fragment offset: 16 bits at byte 6.
 func (h IPv4) FlagsOffset() uint16 { return be.Uint16(h[6:8]) }
 
-// TTL returns the TTL: byte 8.
+// TTL returns the time to live in hops: byte 8.
 func (h IPv4) TTL() uint8 { return h[8] }
 
-// Protocol returns the protocol: byte 9.
+// Protocol returns the protocol of the payload: byte 9.
 func (h IPv4) Protocol() uint8 { return h[9] }
 
-// Checksum returns the checksum: 16 bits at byte 10.
+// Checksum returns the header checksum: 16 bits at byte 10.
 func (h IPv4) Checksum() uint16 { return be.Uint16(h[10:12]) }
 
 // Src returns the source address: bytes 12 to 15.
@@ -101,33 +102,33 @@ func (h IPv4) Src() [4]byte { return [4]byte(h[12:16]) }
 // Dst returns the destination address: bytes 16 to 19.
 func (h IPv4) Dst() [4]byte { return [4]byte(h[16:20]) }
 
-// SrcDst is both addresses in one word, as IPv4SrcDst makes it.
+// SrcDst returns both addresses in one word, as IPv4SrcDst does.
 func (h IPv4) SrcDst() uint64 { return be.Uint64(h[12:20]) }
 
-// IPv4SrcDst is a source and a destination in one word.
+// IPv4SrcDst packs a source (upper half) and a destination into one word.
 func IPv4SrcDst(src, dst [4]byte) uint64 {
 	return uint64(be.Uint32(src[:]))<<32 | uint64(be.Uint32(dst[:]))
 }
 
-// SetTOS sets the TOS.
+// SetTOS sets the type of service, DSCP and ECN.
 func (h IPv4) SetTOS(v uint8) { h[1] = v }
 
-// SetTotalLen sets the total length.
+// SetTotalLen sets the length of header and payload in bytes.
 func (h IPv4) SetTotalLen(v uint16) { be.PutUint16(h[2:4], v) }
 
-// SetID sets the ID.
+// SetID sets the identification.
 func (h IPv4) SetID(v uint16) { be.PutUint16(h[4:6], v) }
 
-// SetFlagsOffset sets the flags offset.
+// SetFlagsOffset sets the flags and the fragment offset.
 func (h IPv4) SetFlagsOffset(v uint16) { be.PutUint16(h[6:8], v) }
 
-// SetTTL sets the TTL.
+// SetTTL sets the time to live in hops.
 func (h IPv4) SetTTL(v uint8) { h[8] = v }
 
-// SetProtocol sets the protocol.
+// SetProtocol sets the protocol of the payload.
 func (h IPv4) SetProtocol(v uint8) { h[9] = v }
 
-// SetChecksum sets the checksum.
+// SetChecksum sets the header checksum.
 func (h IPv4) SetChecksum(v uint16) { be.PutUint16(h[10:12], v) }
 
 // SetSrc sets the source address.
@@ -143,30 +144,30 @@ const (
 	IPv4OffsetMask    = 0x1FFF
 )
 
-// ComputeChecksum is the header checksum that belongs to the other fields.
+// ComputeChecksum returns the header checksum of the other fields and changes nothing.
 func (h IPv4) ComputeChecksum() uint16 {
 	return ^fold(sum16(0, h[:10]) + sum16(0, h[12:20]))
 }
 
-// ChecksumOK says whether the header checksum is right.
+// ChecksumOK reports whether the header checksum is right.
 func (h IPv4) ChecksumOK() bool { return fold(sum16(0, h[:20])) == 0xFFFF }
 
 // IPv6 is an IPv6 header or, with next header 0x1B, a GRH; 40 bytes.
 type IPv6 []byte
 
-// Version returns the version: 4 bits of byte 0.
+// Version returns the IP version: bits 7:4 of byte 0.
 func (h IPv6) Version() uint8 { return h[0] >> 4 }
 
-// TrafficClass returns the traffic class: byte 1.
+// TrafficClass returns the traffic class, DSCP and ECN: bits 27:20 of the first word.
 func (h IPv6) TrafficClass() uint8 { return h[0]<<4 | h[1]>>4 }
 
-// FlowLabel returns the flow label: 20 bits at byte 0.
+// FlowLabel returns the flow label: bits 19:0 of the first word.
 func (h IPv6) FlowLabel() uint32 { return be.Uint32(h[0:4]) & 0xFFFFF }
 
-// PayloadLen returns the payload length: 16 bits at byte 4.
+// PayloadLen returns the number of bytes behind the header: 16 bits at byte 4.
 func (h IPv6) PayloadLen() uint16 { return be.Uint16(h[4:6]) }
 
-// NextHeader returns the next header: byte 6.
+// NextHeader returns the protocol of the payload: byte 6.
 func (h IPv6) NextHeader() uint8 { return h[6] }
 
 // HopLimit returns the hop limit: byte 7.
@@ -178,10 +179,10 @@ func (h IPv6) Src() GID { return GID(h[8:24]) }
 // Dst returns the destination address: 16 bytes from byte 24 on.
 func (h IPv6) Dst() GID { return GID(h[24:40]) }
 
-// SetPayloadLen sets the payload length.
+// SetPayloadLen sets the number of bytes behind the header.
 func (h IPv6) SetPayloadLen(v uint16) { be.PutUint16(h[4:6], v) }
 
-// SetNextHeader sets the next header.
+// SetNextHeader sets the protocol of the payload.
 func (h IPv6) SetNextHeader(v uint8) { h[6] = v }
 
 // SetHopLimit sets the hop limit.
@@ -210,7 +211,7 @@ func (h UDP) SrcPort() uint16 { return be.Uint16(h[0:2]) }
 // DstPort returns the destination port: 16 bits at byte 2.
 func (h UDP) DstPort() uint16 { return be.Uint16(h[2:4]) }
 
-// Len returns the length: 16 bits at byte 4.
+// Len returns the length of header and payload in bytes: 16 bits at byte 4.
 func (h UDP) Len() uint16 { return be.Uint16(h[4:6]) }
 
 // Checksum returns the checksum: 16 bits at byte 6.
@@ -222,7 +223,7 @@ func (h UDP) SetSrcPort(v uint16) { be.PutUint16(h[0:2], v) }
 // SetDstPort sets the destination port.
 func (h UDP) SetDstPort(v uint16) { be.PutUint16(h[2:4], v) }
 
-// SetLen sets the length.
+// SetLen sets the length of header and payload in bytes.
 func (h UDP) SetLen(v uint16) { be.PutUint16(h[4:6], v) }
 
 // SetChecksum sets the checksum.
@@ -246,49 +247,49 @@ const (
 	PermissiveLID     = 0xFFFF
 )
 
-// IsMulticastLID says whether a LID is of a multicast group.
+// IsMulticastLID reports whether a LID belongs to a multicast group.
 func IsMulticastLID(lid uint16) bool { return lid >= FirstMulticastLID && lid != PermissiveLID }
 
-// VL returns the VL: 4 bits of byte 0.
+// VL returns the virtual lane: bits 7:4 of byte 0.
 func (h LRH) VL() uint8 { return h[0] >> 4 }
 
-// Version returns the version: 4 bits of byte 0.
+// Version returns the link version (LVer): bits 3:0 of byte 0.
 func (h LRH) Version() uint8 { return h[0] & 0xF }
 
-// SL returns the SL: 4 bits of byte 1.
+// SL returns the service level: bits 7:4 of byte 1.
 func (h LRH) SL() uint8 { return h[1] >> 4 }
 
-// LNH returns the LNH: byte 1.
+// LNH returns the link next header, LNHRaw to LNHIBAGlobal: bits 1:0 of byte 1.
 func (h LRH) LNH() uint8 { return h[1] & 3 }
 
-// DLID returns the DLID: 16 bits at byte 2.
+// DLID returns the destination LID: 16 bits at byte 2.
 func (h LRH) DLID() uint16 { return be.Uint16(h[2:4]) }
 
-// PktLen returns the pkt len: 11 bits at byte 4.
+// PktLen returns the length in 4-byte words, LRH through ICRC: bits 10:0 of the 16 at byte 4.
 func (h LRH) PktLen() uint16 { return be.Uint16(h[4:6]) & 0x7FF }
 
-// SLID returns the SLID: 16 bits at byte 6.
+// SLID returns the source LID: 16 bits at byte 6.
 func (h LRH) SLID() uint16 { return be.Uint16(h[6:8]) }
 
-// SetVL sets the VL.
+// SetVL sets the virtual lane.
 func (h LRH) SetVL(v uint8) { h[0] = h[0]&0xF | v<<4 }
 
-// SetVersion sets the version.
+// SetVersion sets the link version.
 func (h LRH) SetVersion(v uint8) { h[0] = h[0]&0xF0 | v&0xF }
 
-// SetSL sets the SL.
+// SetSL sets the service level.
 func (h LRH) SetSL(v uint8) { h[1] = h[1]&0xF | v<<4 }
 
-// SetLNH sets the LNH.
+// SetLNH sets the link next header.
 func (h LRH) SetLNH(v uint8) { h[1] = h[1]&^3 | v&3 }
 
-// SetDLID sets the DLID.
+// SetDLID sets the destination LID.
 func (h LRH) SetDLID(v uint16) { be.PutUint16(h[2:4], v) }
 
-// SetSLID sets the SLID.
+// SetSLID sets the source LID.
 func (h LRH) SetSLID(v uint16) { be.PutUint16(h[6:8], v) }
 
-// SetPktLen writes the length in 4-byte words, LRH through ICRC.
+// SetPktLen sets the length in 4-byte words, LRH through ICRC.
 func (h LRH) SetPktLen(words uint16) {
 	be.PutUint16(h[4:6], be.Uint16(h[4:6])&^0x7FF|words&0x7FF)
 }
@@ -318,8 +319,8 @@ func fold(s uint64) uint16 {
 	return uint16(s)
 }
 
-// udpChecksum is the checksum of a UDP datagram with its pseudo header; u is the
-// datagram with its checksum field as it stands, src and dst the addresses.
+// udpSum is the folded sum of a UDP datagram and its pseudo header, 0xFFFF if the checksum in it is right. u is the
+// datagram, src and dst are the addresses.
 func udpSum(src, dst, u []byte) uint16 {
 	s := sum16(0, src) + sum16(0, dst) + ProtoUDP + uint64(len(u))
 	return fold(sum16(s, u))

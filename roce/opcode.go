@@ -8,7 +8,7 @@ import (
 // Opcode is the BTH opcode: transport in bits 7:5, operation in bits 4:0.
 type Opcode uint8
 
-// Transport is the service of an opcode, its upper three bits in place.
+// Transport is a transport service: the upper three bits of an opcode, in place.
 type Transport uint8
 
 // Transports.
@@ -25,7 +25,7 @@ const (
 	DC Transport = 0xE0
 )
 
-// String returns the text form.
+// String returns the name, such as "RC".
 func (t Transport) String() string {
 	switch t {
 	case RC:
@@ -114,13 +114,13 @@ const (
 	CNPacket = Opcode(CNP) | 0x01
 )
 
-// Opcode joins a transport with an operation.
+// Opcode returns the opcode of an operation (the low 5 bits of op) of the transport.
 func (t Transport) Opcode(op uint8) Opcode { return Opcode(uint8(t) | op&0x1F) }
 
-// Transport is the service that the opcode belongs to.
+// Transport returns the transport service to which the opcode belongs.
 func (o Opcode) Transport() Transport { return Transport(o & 0xE0) }
 
-// Operation is the lower five bits.
+// Operation returns the lower five bits, one of OpSendFirst and the like.
 func (o Opcode) Operation() uint8 { return uint8(o & 0x1F) }
 
 // Headers is a set of extended headers. In a packet they follow the BTH in the
@@ -150,7 +150,7 @@ var headerSizes = [headerKinds]uint8{
 	AETHSize, AtomicAckETHSize, ImmDtSize, IETHSize, CNPReservedSize,
 }
 
-// Size is the number of bytes of the headers in the set.
+// Size returns the length of the headers in the set, in bytes.
 func (h Headers) Size() int {
 	n := 0
 	for i, s := range headerSizes {
@@ -161,10 +161,10 @@ func (h Headers) Size() int {
 	return n
 }
 
-// Has says whether all of want are in the set.
+// Has reports whether all of want are in the set.
 func (h Headers) Has(want Headers) bool { return h&want == want }
 
-// PayloadRule is how much payload a packet of an opcode carries; M is the path MTU.
+// PayloadRule says how much payload packets of an opcode carry; M is the path MTU in bytes.
 type PayloadRule uint8
 
 // Payload rules.
@@ -176,7 +176,7 @@ const (
 	PayloadAtomic8                    // exactly 8
 )
 
-// Allows says whether n bytes of payload obey the rule at path MTU m.
+// Allows reports whether n bytes of payload obey the rule at a path MTU of m bytes.
 func (r PayloadRule) Allows(n, m int) bool {
 	switch r {
 	case PayloadFull:
@@ -191,7 +191,7 @@ func (r PayloadRule) Allows(n, m int) bool {
 	return n == 0
 }
 
-// Kind is who handles a packet.
+// Kind says which side handles a packet.
 type Kind uint8
 
 // Kinds.
@@ -202,7 +202,7 @@ const (
 	KindNotification             // CNP
 )
 
-// Class is the operation that a packet is part of.
+// Class is the operation to which a packet belongs.
 type Class uint8
 
 // Classes.
@@ -223,9 +223,9 @@ const (
 	ClassDCDisconnect
 )
 
-// OpInfo is what an opcode says about its packet. It is read-only.
+// OpInfo is what an opcode says about its packets. It is read-only.
 type OpInfo struct {
-	Name      string // as in the opcode table: "SEND Only with Immediate"
+	Name      string // such as "RC SEND Only with Immediate"
 	Headers   Headers
 	HeaderLen uint8 // of Headers; the BTH is not counted
 	Payload   PayloadRule
@@ -240,11 +240,11 @@ type OpInfo struct {
 	offset [headerKinds]uint16 // noHeader: it has none
 }
 
-// Valid says whether the opcode is defined for its transport.
+// Valid reports whether the opcode is defined for its transport.
 func (i *OpInfo) Valid() bool { return i.Kind != KindReserved }
 
-// Offset is where header h (one bit, in Headers) starts, counted from the end of
-// the BTH; beyond every frame if the opcode has no such header.
+// Offset returns where header h (one bit) starts, in bytes from the end of the BTH. It is beyond every frame if the
+// opcode has no such header.
 func (i *OpInfo) Offset(h Headers) int { return int(i.offset[bits.TrailingZeros16(uint16(h))]) }
 
 // noHeader is the offset of a header that an opcode lacks.
@@ -369,11 +369,11 @@ func (i *OpInfo) place() {
 	i.HeaderLen = n
 }
 
-// Info is the row of the opcode table; it must not be changed.
+// Info returns the opcode's row of the table; it must not be changed.
 func (o Opcode) Info() *OpInfo { return &opTable[o] }
 
-// Valid says whether the opcode is defined.
+// Valid reports whether the opcode is defined.
 func (o Opcode) Valid() bool { return opTable[o].Kind != KindReserved }
 
-// String returns the text form.
+// String returns transport and operation, such as "RC SEND Only".
 func (o Opcode) String() string { return opTable[o].Name }

@@ -1,7 +1,6 @@
 package roce
 
-// Packet is a decoded frame: where its parts are. It points into the frame and
-// lives as long as it.
+// Packet is a decoded frame: it knows where the parts are. It points into the frame and is valid as long as it.
 type Packet struct {
 	B       []byte // the frame that was parsed
 	Framing Framing
@@ -13,10 +12,10 @@ type Packet struct {
 	end     uint16 // behind the pad: where the ICRC is
 }
 
-// Ethernet is the frame's Ethernet header; not for InfiniBand framing.
+// Ethernet returns the Ethernet header; not for InfiniBand framing.
 func (p *Packet) Ethernet() Ethernet { return Ethernet(p.B[:EthernetSize]) }
 
-// VLAN is the 802.1Q tag, nil if there is none.
+// VLAN returns the 802.1Q tag, or nil if there is none.
 func (p *Packet) VLAN() VLAN {
 	if p.Framing == InfiniBand || p.net == EthernetSize {
 		return nil
@@ -24,7 +23,7 @@ func (p *Packet) VLAN() VLAN {
 	return VLAN(p.B[EthernetSize : EthernetSize+VLANSize])
 }
 
-// VLANID is the VLAN that the frame is on; 0: none.
+// VLANID returns the VLAN that the frame is on, or 0 without a tag.
 func (p *Packet) VLANID() uint16 {
 	if v := p.VLAN(); v != nil {
 		return v.TCI() & VLANMask
@@ -32,22 +31,22 @@ func (p *Packet) VLANID() uint16 {
 	return 0
 }
 
-// IPv4 is the IPv4 header; only for RoCEv2IPv4.
+// IPv4 returns the IPv4 header; only for RoCEv2IPv4.
 func (p *Packet) IPv4() IPv4 { return IPv4(p.B[p.net : p.net+IPv4Size]) }
 
-// IPv6 is the IPv6 header or GRH; only for the framings that have one.
+// IPv6 returns the IPv6 header or GRH; only for packets that have one.
 func (p *Packet) IPv6() IPv6 { return IPv6(p.B[p.net : p.net+IPv6Size]) }
 
-// UDP is the UDP header; only for RoCEv2.
+// UDP returns the UDP header; only for RoCEv2.
 func (p *Packet) UDP() UDP { return UDP(p.B[p.bth-UDPSize : p.bth]) }
 
-// LRH is the local route header; only for InfiniBand.
+// LRH returns the local route header; only for InfiniBand.
 func (p *Packet) LRH() LRH { return LRH(p.B[:LRHSize]) }
 
-// HasGRH says whether the packet has a GRH or an IP header that stands in for it.
+// HasGRH reports whether the packet has a GRH or an IP header in its place.
 func (p *Packet) HasGRH() bool { return p.Framing != InfiniBand || p.net != 0 }
 
-// SrcGID and DstGID are the addresses, IPv4 ones mapped; zero without a GRH.
+// SrcGID returns the source address, an IPv4 address as its mapped GID, or the zero GID without a GRH.
 func (p *Packet) SrcGID() GID {
 	switch {
 	case p.Framing == RoCEv2IPv4:
@@ -58,7 +57,7 @@ func (p *Packet) SrcGID() GID {
 	return GID{}
 }
 
-// DstGID is the destination address, see SrcGID.
+// DstGID returns the destination address in the form of SrcGID.
 func (p *Packet) DstGID() GID {
 	switch {
 	case p.Framing == RoCEv2IPv4:
@@ -69,7 +68,7 @@ func (p *Packet) DstGID() GID {
 	return GID{}
 }
 
-// TrafficClass is the ToS, traffic class or GRH TClass: DSCP and ECN.
+// TrafficClass returns the byte with DSCP and ECN: IPv4 TOS, IPv6 traffic class or GRH TClass; 0 without a GRH.
 func (p *Packet) TrafficClass() uint8 {
 	switch {
 	case p.Framing == RoCEv2IPv4:
@@ -80,16 +79,16 @@ func (p *Packet) TrafficClass() uint8 {
 	return 0
 }
 
-// BTH is the base transport header.
+// BTH returns the base transport header.
 func (p *Packet) BTH() BTH {
 	at := int(p.bth)
 	return p.B[at : at+BTHSize : at+BTHSize]
 }
 
-// Info is the row of the opcode table.
+// Info returns the row of the opcode table for the packet's opcode; it must not be changed.
 func (p *Packet) Info() *OpInfo { return p.Op.Info() }
 
-// Has says whether the packet has all these extended headers.
+// Has reports whether the packet has all extended headers in h.
 func (p *Packet) Has(h Headers) bool { return p.Op.Info().Headers.Has(h) }
 
 // at is where extended header h begins; that of one that the opcode lacks is behind every frame.
@@ -98,97 +97,97 @@ func (p *Packet) at(h Headers) int { return int(p.bth) + BTHSize + p.Op.Info().O
 
 // The extended headers. Only those that the opcode has may be asked for (Has); others panic.
 
-// RDETH returns the extended header; the opcode must have it.
+// RDETH returns the reliable datagram header; it panics if the opcode has none (see Has).
 func (p *Packet) RDETH() RDETH {
 	at := p.at(HasRDETH)
 	return p.B[at : at+RDETHSize : at+RDETHSize]
 }
 
-// DETH returns the extended header; the opcode must have it.
+// DETH returns the datagram header; it panics if the opcode has none (see Has).
 func (p *Packet) DETH() DETH {
 	at := p.at(HasDETH)
 	return p.B[at : at+DETHSize : at+DETHSize]
 }
 
-// XRCETH returns the extended header; the opcode must have it.
+// XRCETH returns the XRC header; it panics if the opcode has none (see Has).
 func (p *Packet) XRCETH() XRCETH {
 	at := p.at(HasXRCETH)
 	return p.B[at : at+XRCETHSize : at+XRCETHSize]
 }
 
-// DCETH returns the extended header; the opcode must have it.
+// DCETH returns the DC header; it panics if the opcode has none (see Has).
 func (p *Packet) DCETH() DCETH {
 	at := p.at(HasDCETH)
 	return p.B[at : at+DCETHSize : at+DCETHSize]
 }
 
-// FETH returns the extended header; the opcode must have it.
+// FETH returns the FLUSH header; it panics if the opcode has none (see Has).
 func (p *Packet) FETH() FETH {
 	at := p.at(HasFETH)
 	return p.B[at : at+FETHSize : at+FETHSize]
 }
 
-// RETH returns the extended header; the opcode must have it.
+// RETH returns the RDMA header; it panics if the opcode has none (see Has).
 func (p *Packet) RETH() RETH {
 	at := p.at(HasRETH)
 	return p.B[at : at+RETHSize : at+RETHSize]
 }
 
-// AtomicETH returns the extended header; the opcode must have it.
+// AtomicETH returns the atomic request header; it panics if the opcode has none (see Has).
 func (p *Packet) AtomicETH() AtomicETH {
 	at := p.at(HasAtomicETH)
 	return p.B[at : at+AtomicETHSize : at+AtomicETHSize]
 }
 
-// AETH returns the extended header; the opcode must have it.
+// AETH returns the acknowledge header; it panics if the opcode has none (see Has).
 func (p *Packet) AETH() AETH {
 	at := p.at(HasAETH)
 	return p.B[at : at+AETHSize : at+AETHSize]
 }
 
-// AtomicAckETH returns the extended header; the opcode must have it.
+// AtomicAckETH returns the atomic acknowledgement header; it panics if the opcode has none (see Has).
 func (p *Packet) AtomicAckETH() AtomicAckETH {
 	at := p.at(HasAtomicAckETH)
 	return p.B[at : at+AtomicAckETHSize : at+AtomicAckETHSize]
 }
 
-// ImmDt returns the extended header; the opcode must have it.
+// ImmDt returns the immediate data header; it panics if the opcode has none (see Has).
 func (p *Packet) ImmDt() ImmDt {
 	at := p.at(HasImmDt)
 	return p.B[at : at+ImmDtSize : at+ImmDtSize]
 }
 
-// IETH returns the extended header; the opcode must have it.
+// IETH returns the invalidate header; it panics if the opcode has none (see Has).
 func (p *Packet) IETH() IETH {
 	at := p.at(HasIETH)
 	return p.B[at : at+IETHSize : at+IETHSize]
 }
 
-// Ext is all extended headers.
+// Ext returns the bytes of all extended headers.
 func (p *Packet) Ext() []byte { return p.B[p.bth+BTHSize : p.payload] }
 
-// Payload is the payload without its pad.
+// Payload returns the payload without its pad.
 func (p *Packet) Payload() []byte {
 	at, n := int(p.payload), p.PayloadLen()
 	return p.B[at : at+n]
 }
 
-// PayloadLen is len(Payload()).
+// PayloadLen returns the length of the payload in bytes, without its pad.
 func (p *Packet) PayloadLen() int { return int(p.end) - int(p.pad) - int(p.payload) }
 
-// PadCount is the number of pad bytes.
+// PadCount returns the number of pad bytes.
 func (p *Packet) PadCount() int { return int(p.pad) }
 
-// PayloadOK says whether the payload obeys the opcode's rule at path MTU m.
+// PayloadOK reports whether the payload obeys the opcode's rule at a path MTU of m bytes.
 func (p *Packet) PayloadOK(m int) bool { return p.Op.Info().Payload.Allows(p.PayloadLen(), m) }
 
-// Len is the length from the first byte of the frame through the ICRC.
+// Len returns the length in bytes from the start of the frame through the ICRC.
 func (p *Packet) Len() int { return int(p.end) + ICRCSize }
 
-// StoredICRC is the ICRC that the frame carries.
+// StoredICRC returns the ICRC that the frame carries.
 func (p *Packet) StoredICRC() uint32 { return GetICRC(p.B[p.end:]) }
 
-// ComputeICRC is the ICRC that belongs to the frame's bytes.
+// ComputeICRC returns the ICRC over the frame's bytes.
 func (p *Packet) ComputeICRC() uint32 {
 	if p.Framing == InfiniBand {
 		return ICRCInfiniBand(p.B[:p.end])
@@ -196,8 +195,8 @@ func (p *Packet) ComputeICRC() uint32 {
 	return ICRC(p.B[p.net:p.end])
 }
 
-// VCRC is the variant CRC behind an InfiniBand packet, and the one that belongs there;
-// ok is false when the frame ends before it.
+// VCRC returns the variant CRC behind an InfiniBand packet and the one over its bytes; ok is false for other framings,
+// and if the frame ends before it.
 func (p *Packet) VCRC() (stored, want uint16, ok bool) {
 	n := p.Len()
 	if p.Framing != InfiniBand || len(p.B) < n+VCRCSize {
@@ -206,12 +205,11 @@ func (p *Packet) VCRC() (stored, want uint16, ok bool) {
 	return GetVCRC(p.B[n:]), VCRC(p.B[:n]), true
 }
 
-// ICRCOK says whether the frame carries the right ICRC.
+// ICRCOK reports whether the frame carries the right ICRC, which it computes at every call.
 func (p *Packet) ICRCOK() bool { return p.StoredICRC() == p.ComputeICRC() }
 
-// PutGRH writes the 40 bytes that a UD receive finds before its payload: the
-// GRH or IPv6 header, or 20 zero bytes and the IPv4 header (as rxe does). It
-// returns false, and writes nothing, for an InfiniBand packet without GRH.
+// PutGRH writes to dst the 40 bytes that a UD receive gets before its payload: the GRH or IPv6 header, or 20 zero
+// bytes and the IPv4 header (as rxe does). It returns false, and writes nothing, for an InfiniBand packet without GRH.
 func (p *Packet) PutGRH(dst []byte) bool {
 	switch {
 	case p.Framing == RoCEv2IPv4:
@@ -225,5 +223,5 @@ func (p *Packet) PutGRH(dst []byte) bool {
 	return true
 }
 
-// BTHOffset is where the BTH is in the frame.
+// BTHOffset returns the offset of the BTH in the frame, in bytes.
 func (p *Packet) BTHOffset() int { return int(p.bth) }

@@ -13,7 +13,7 @@ const (
 	InfiniBand // native, LRH first
 )
 
-// String returns the text form.
+// String returns the name, such as "RoCEv2/IPv4".
 func (f Framing) String() string {
 	switch f {
 	case RoCEv2IPv4:
@@ -28,8 +28,8 @@ func (f Framing) String() string {
 	return fmt.Sprintf("Framing(%d)", uint8(f))
 }
 
-// DropReason is why a frame is not a whole RDMA packet. Real ports drop such
-// frames silently and count them. It is an error without allocation.
+// DropReason is the reason why a frame is not a whole RDMA packet, an error without allocation. Real ports drop such
+// frames silently and count them.
 type DropReason uint8
 
 // Drop reasons. With DropOpcode, DropLength and DropBTHVersion the BTH of the
@@ -63,13 +63,13 @@ var dropTexts = [dropReasons]string{
 	DropOpcode: "reserved opcode", DropLength: "too short for its opcode", DropICRC: "wrong ICRC",
 }
 
-// DropReasons is the number of reasons, for arrays of counters.
+// DropReasons is one more than the highest reason, the size of an array of counters by reason.
 const DropReasons = int(dropReasons)
 
-// Error returns the message.
+// Error returns the reason in words, behind "roce: ".
 func (d DropReason) Error() string { return "roce: " + d.String() }
 
-// String returns the text form.
+// String returns the reason in words.
 func (d DropReason) String() string {
 	if d == 0 || d >= dropReasons {
 		return fmt.Sprintf("DropReason(%d)", uint8(d))

@@ -17,13 +17,13 @@ const (
 	pfcTimesAt   = EthernetSize + 4
 )
 
-// PFCAddress is where pause frames go: the MAC at the other end of the cable.
+// PFCAddress is the destination of pause frames: the MAC at the other end of the cable.
 var PFCAddress = MAC{0x01, 0x80, 0xC2, 0x00, 0x00, 0x01}
 
-// PFC is a whole frame that pauses classes.
+// PFC is a whole frame of priority-based flow control, which pauses classes.
 type PFC []byte
 
-// NewPFC is a frame from the pool that gives one class a time.
+// NewPFC returns a frame from the pool that pauses one class for quanta of 512 bit times, or resumes it with 0.
 func NewPFC(pool *Pool, src MAC, class uint8, quanta uint16) *Frame {
 	f := pool.Get(PFCFrameSize)
 	f.ICRC = ICRCValid // there is none
@@ -38,7 +38,7 @@ func NewPFC(pool *Pool, src MAC, class uint8, quanta uint16) *Frame {
 	return f
 }
 
-// ParsePFC says whether a frame pauses classes, and is its view then.
+// ParsePFC returns a view of a frame and true if the frame is a PFC frame.
 func ParsePFC(frame []byte) (PFC, bool) {
 	if len(frame) < pfcTimesAt+2*Classes || Ethernet(frame).Type() != EtherTypeMACControl || be.Uint16(frame[pfcOpcodeAt:]) != PFCOpcode {
 		return nil, false
@@ -46,13 +46,13 @@ func ParsePFC(frame []byte) (PFC, bool) {
 	return PFC(frame), true
 }
 
-// Time is what the frame says of a class: its time in quanta, ok false when it says nothing.
+// Time returns how long the frame pauses a class, in quanta; ok is false if the frame does not name the class.
 func (p PFC) Time(class int) (quanta uint16, ok bool) {
 	return be.Uint16(p[pfcTimesAt+2*class:]), be.Uint16(p[pfcClassesAt:])>>class&1 != 0
 }
 
-// ClassOf is the class of traffic of an Ethernet frame: the priority of its tag, else the
-// upper three bits of the DSCP, else 0.
+// ClassOf returns the traffic class of an Ethernet frame: the priority of its tag, else the upper three bits of the
+// DSCP, else 0.
 func ClassOf(frame []byte) uint8 {
 	if len(frame) < EthernetSize+VLANSize {
 		return 0

@@ -57,7 +57,7 @@ const templateSize = 80
 // ErrPath is wrapped by the errors of NewTemplate.
 var ErrPath = errors.New("roce: path cannot be put into a header")
 
-// NewTemplate checks a path and makes its header.
+// NewTemplate checks a path and makes its header. Its errors wrap ErrPath.
 func NewTemplate(p Path) (Template, error) {
 	var t Template
 	if err := p.check(); err != nil {
@@ -181,7 +181,7 @@ func (t *Template) putIPv6(p Path, at int, proto uint8) int {
 	return at + IPv6Size
 }
 
-// Flags of a packet, the bits of the BTH that differ between packets of a QP.
+// Flags are the bits of the BTH that differ between packets of a QP.
 type Flags uint8
 
 // Flags.
@@ -191,15 +191,14 @@ const (
 	BECN
 )
 
-// FrameLen is the length of a frame with this opcode and n bytes of payload,
-// first byte through ICRC.
+// FrameLen returns the length in bytes of a frame with this opcode and n bytes of payload, from its first byte through
+// the ICRC.
 func (t *Template) FrameLen(op Opcode, n int) int {
 	return int(t.bth) + BTHSize + int(op.Info().HeaderLen) + n + PadCount(n) + ICRCSize
 }
 
-// New is a frame from the pool with all headers through the BTH filled in, the
-// extended headers zeroed, n bytes of room for the payload, and the pad zeroed.
-// The caller fills Ext and Payload; the ICRC is pending.
+// New returns a frame from the pool with all headers through the BTH filled in, the extended headers and the pad
+// zeroed, and room for n bytes of payload. The caller fills in Ext and Payload; the ICRC is pending.
 func (t *Template) New(pool *Pool, op Opcode, psn uint32, n int, flags Flags) *Frame {
 	ext := int(t.bth) + BTHSize
 	payload := ext + int(op.Info().HeaderLen)
@@ -262,14 +261,13 @@ func (t *Template) patchLengths(total int) {
 	}
 }
 
-// SetDestQP changes the destination; a UD QP sends to many from one template per
-// address handle.
+// SetDestQP changes the destination QPN: a UD QP sends to many QPs from one template per address handle.
 func (t *Template) SetDestQP(qpn uint32) { BTH(t.hdr[t.bth:]).SetDestQP(qpn) }
 
 // SetPKey changes the partition key.
 func (t *Template) SetPKey(k uint16) { BTH(t.hdr[t.bth:]).SetPKey(k) }
 
-// SetMigReq changes the migration bit.
+// SetMigReq sets or clears the MigReq bit.
 func (t *Template) SetMigReq(v bool) { setBit(&t.migReq, 0x40, v) }
 
 // SetSrcPort changes the UDP source port; it does nothing without UDP.
@@ -279,5 +277,5 @@ func (t *Template) SetSrcPort(port uint16) {
 	}
 }
 
-// DstMAC is the address of the next hop; not for InfiniBand framing.
+// DstMAC returns the address of the next hop; not for InfiniBand framing.
 func (t *Template) DstMAC() MAC { return Ethernet(t.hdr[:]).Dst() }

@@ -34,7 +34,7 @@ var eventTypeNames = [...]string{"CQ_ERR", "QP_FATAL", "QP_REQ_ERR", "QP_ACCESS_
 	"PATH_MIG_ERR", "DEVICE_FATAL", "PORT_ACTIVE", "PORT_ERR", "LID_CHANGE", "PKEY_CHANGE", "SM_CHANGE", "SRQ_ERR",
 	"SRQ_LIMIT_REACHED", "QP_LAST_WQE_REACHED", "CLIENT_REREGISTER", "GID_CHANGE", "WQ_FATAL", "DEVICE_SPEED_CHANGE"}
 
-// String is the type as the catalogue spells it: IBV_EVENT_ without its prefix.
+// String returns the name as the catalogue spells it: that of IBV_EVENT_* without the prefix.
 func (e EventType) String() string {
 	if int(e) < len(eventTypeNames) {
 		return eventTypeNames[e]

@@ -39,7 +39,7 @@ var wcStatusNames = [...]string{"SUCCESS", "LOC_LEN_ERR", "LOC_QP_OP_ERR", "LOC_
 	"INV_EECN_ERR", "INV_EEC_STATE_ERR", "FATAL_ERR", "RESP_TIMEOUT_ERR", "GENERAL_ERR", "TM_ERR",
 	"TM_RNDV_INCOMPLETE"}
 
-// String is the status as the catalogue spells it: IBV_WC_ without its prefix.
+// String returns the name as the catalogue spells it: that of IBV_WC_* without the prefix.
 func (s WCStatus) String() string {
 	if int(s) < len(wcStatusNames) {
 		return wcStatusNames[s]
@@ -78,7 +78,8 @@ const (
 	WCWithInv WCFlags = 1 << 3
 )
 
-// WC is ibv_wc. On an error only ID, Status, QPN and VendorErr are meaningful.
+// WC is ibv_wc. On an error only ID, Status, QPN and VendorErr are meaningful. ByteLen is in bytes; for a UD receive
+// it includes GRHSize.
 type WC struct {
 	ID           uint64
 	Status       WCStatus

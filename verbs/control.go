@@ -27,19 +27,19 @@ type AddressControl interface {
 type Interface struct {
 	Name  string
 	Addrs []netip.Addr
-	// Device and Port are those of RDMA to which it belongs: a RoCE device's, or IPoIB's. No device: there is none.
+	// Device and Port name the RDMA port to which it belongs (RoCE or IPoIB); empty: it belongs to none.
 	Device string
 	Port   int
 }
 
-// InterfaceLister is implemented by processes that can list the network interfaces of their host: getifaddrs, and what sysfs says of
-// the devices of RDMA.
+// InterfaceLister is implemented by processes that can list the network interfaces of their host (getifaddrs, and
+// sysfs for the RDMA devices).
 type InterfaceLister interface {
 	Interfaces(t Thread) ([]Interface, error)
 }
 
-// InterfaceAddr is an address of IP of a port's network interface, of IPv4 if it has one. ENODEV: it has none, or the process cannot
-// list interfaces.
+// InterfaceAddr returns an IP address of a port's network interface, an IPv4 one if there is any. ENODEV: it has none,
+// or the process cannot list interfaces.
 func InterfaceAddr(t Thread, ctx Context, port int) (netip.Addr, error) {
 	name := ctx.Device().Name()
 	var found netip.Addr
@@ -75,14 +75,15 @@ type ResourceCounter interface {
 	ResourceCounts(t Thread, host int) (map[string]int, error)
 }
 
-// Remapper is implemented by buffers under which other memory can be put.
+// Remapper is implemented by buffers whose address can get other memory.
 type Remapper interface {
 	// Remap is munmap of the whole mapping, and mmap of fresh memory at its address.
 	Remap(t Thread) error
 }
 
-// DeviceClock is implemented by testbeds whose devices work in a time of their own ("device time"): how long they have had
-// something to do so far. That of programs is not in it, so it tells of one request at a time, and not of many.
+// DeviceClock is implemented by testbeds whose devices work in a time of their own ("device time"). DeviceTime returns
+// how long the devices have had work so far. The programs' own time is not in it, so it measures one request at a
+// time, not many.
 type DeviceClock interface {
 	DeviceTime(t Thread) (time.Duration, error)
 }

@@ -2,15 +2,16 @@ package verbs
 
 import "time"
 
-// DeliveryMeter is a testbed that can see how much of a message has arrived, packet by packet. A program learns only of whole
-// messages, by their completions, which come later; simulated testbeds implement it.
+// DeliveryMeter is implemented by simulated testbeds, which can see how much of a message has arrived, packet by
+// packet. A program learns only of whole messages, by their completions, which come later.
 type DeliveryMeter interface {
-	// DeliveriesAt has read called at a time, by the clock of threads, which is not before now. of is what has arrived by then at
-	// the QP with that number of a host's first device; ok is false if there is none.
+	// DeliveriesAt calls read at a time of the threads' clock that is not past. of returns what has arrived by then
+	// at the QP with a number of a host's first device; ok is false if there is none.
 	DeliveriesAt(at time.Duration, read func(of func(host int, qpn uint32) (d Delivered, ok bool)))
 }
 
-// Delivered are bytes of payload that a QP has taken, each once however often it was sent, and those that it has sent.
+// Delivered counts the payload bytes that a QP has taken, each once however often it was sent, and those that it has
+// sent.
 type Delivered struct {
 	Received uint64 // of SENDs and WRITEs of its peer
 	Read     uint64 // of responses to its READs

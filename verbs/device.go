@@ -22,7 +22,7 @@ const (
 	PortActive
 )
 
-// PortAttr is ibv_port_attr.
+// PortAttr is ibv_port_attr. MaxMsgSize is in bytes, and SubnetTimeout is a code t of 4.096 us * 2^t.
 type PortAttr struct {
 	State             PortState
 	MaxMTU, ActiveMTU MTU
@@ -46,7 +46,7 @@ type PortAttr struct {
 	PortCapFlags2     uint16
 }
 
-// PortGRHRequired is the flag IBV_QPF_GRH_REQUIRED.
+// PortGRHRequired is the bit of PortAttr.Flags for ports that need a GRH (IBV_QPF_GRH_REQUIRED).
 const PortGRHRequired uint8 = 1
 
 // AtomicCap is IBV_ATOMIC_*.
@@ -59,7 +59,8 @@ const (
 	AtomicGlob
 )
 
-// DeviceAttr is ibv_device_attr.
+// DeviceAttr is ibv_device_attr. MaxMRSize is in bytes, PageSizeCap is a mask of page sizes in bytes, and
+// LocalCAAckDelay is a code t of 4.096 us * 2^t.
 type DeviceAttr struct {
 	FWVer                       string
 	NodeGUID, SysImageGUID      uint64
@@ -84,7 +85,7 @@ type DeviceAttr struct {
 	PhysPortCnt                             uint8
 }
 
-// DeviceAtomicWrite in DeviceAttrEx.CapFlagsEx says that the kernel's driver has atomic writes
+// DeviceAtomicWrite is the bit of DeviceAttrEx.CapFlagsEx for a kernel driver with atomic writes
 // (IB_UVERBS_DEVICE_ATOMIC_WRITE).
 const DeviceAtomicWrite uint64 = 1 << 40
 

@@ -1,8 +1,8 @@
 package verbs
 
 // DirectVerbs is what mlx5 direct verbs (libmlx5's mlx5dv.h) add to an open device. A context of any device under
-// libibverbs implements it, for a program may call them on any; those that need an mlx5 device give EOPNOTSUPP elsewhere.
-// Direct attributes of CQs and QPs are fields of CQAttr and QPInitAttr.
+// libibverbs implements it, for a program may call them on any; those that need an mlx5 device give EOPNOTSUPP
+// elsewhere. Direct attributes of CQs and QPs are fields of CQAttr and QPInitAttr.
 type DirectVerbs interface {
 	// DirectSupported is mlx5dv_is_supported.
 	DirectSupported() bool
@@ -65,7 +65,7 @@ type DirectAttr struct {
 	OOORecvWRsRC       uint32 // mlx5dv_ooo_recv_wrs_caps.max_rc
 }
 
-// ClockInfo is mlx5dv_clock_info: what one needs to turn ticks of the device's clock into nanoseconds.
+// ClockInfo is mlx5dv_clock_info, which converts ticks of the device's clock into nanoseconds.
 type ClockInfo struct {
 	NSec        uint64
 	LastCycles  uint64
@@ -101,18 +101,18 @@ const (
 	DirectDMEncapSWICM       uint32 = 4
 )
 
-// DirectDM is device memory of which operation addresses can be mapped (mlx5dv_dm_map_op_addr): what is written to such an
-// address, or read from it, is an operation of that number on the memory.
+// DirectDM is device memory whose operation addresses can be mapped (mlx5dv_dm_map_op_addr): a write to such an
+// address, or a read, is an operation of that number on the memory.
 type DirectDM interface {
 	DM
 	// MapOp is mlx5dv_dm_map_op_addr.
 	MapOp(t Thread, op uint8) (OpAddr, error)
 }
 
-// OpAddr is a mapped operation address, which is as long as the memory.
+// OpAddr is a mapped operation address; it covers as many bytes as the memory.
 type OpAddr interface {
-	// Load and Store access 1, 2, 4 or 8 bytes at once, at an offset that is a multiple of their number. EFAULT: there is
-	// no such byte.
+	// Load and Store access 1, 2, 4 or 8 bytes at once, at an offset that is a multiple of their number. EFAULT:
+	// there is no such byte.
 	Load(t Thread, off uint64, p []byte) error
 	Store(t Thread, off uint64, p []byte) error
 	// Unmap is munmap.
@@ -166,7 +166,7 @@ const (
 	DirectQPCreateOOODP               uint32 = 1 << 7
 )
 
-// DCType is mlx5dv_dc_type: which end of the dynamically connected transport a QP is.
+// DCType says which end of the dynamically connected transport a QP is (mlx5dv_dc_type).
 type DCType uint32
 
 // Ends of the dynamically connected transport.
@@ -175,7 +175,7 @@ const (
 	DCI DCType = 2 // initiator
 )
 
-// DCIStreams is mlx5dv_dci_streams, and of a device what it has at most: base-2 logarithms.
+// DCIStreams is mlx5dv_dci_streams, base-2 logarithms; in DirectAttr the most that the device has.
 type DCIStreams struct{ LogNumConcurrent, LogNumErrored uint8 }
 
 // Operations of DirectQPAttr.SendOpsFlags (MLX5DV_QP_EX_WITH_*).
@@ -187,8 +187,9 @@ const (
 	DirectQPExMemcpy        uint64 = 1 << 4
 )
 
-// DirectQPEx is mlx5dv_qp_ex, what direct verbs add to the extended way to post. The value that QP.Ex returns implements
-// it on mlx5 devices. Its builders and setters are used between WRStart and WRComplete as those of QPEx are.
+// DirectQPEx is mlx5dv_qp_ex, what direct verbs add to the extended way to post. The value that QP.Ex returns
+// implements it on mlx5 devices. Its builders and setters are used between WRStart and WRComplete as those of QPEx
+// are.
 type DirectQPEx interface {
 	QPEx
 	// SetDCAddr and SetDCAddrStream are the setters that every request of a DCI needs.
@@ -200,7 +201,7 @@ type DirectQPEx interface {
 	WRMRInterleaved(t Thread, mkey Mkey, access AccessFlags, repeat uint32, pieces []MRInterleaved)
 	// WRMemcpy has the device copy; it takes no setter.
 	WRMemcpy(t Thread, destLKey uint32, dest uint64, srcLKey uint32, src uint64, length uint64)
-	// WRRawWQE posts bytes as they are; of their control segment the library fills in the index alone. It takes no setter.
+	// WRRawWQE posts bytes unchanged, but for the index in their control segment. It takes no setter.
 	WRRawWQE(t Thread, wqe []byte)
 }
 

@@ -1,6 +1,6 @@
 package verbs
 
-// DMAttr is ibv_alloc_dm_attr.
+// DMAttr is ibv_alloc_dm_attr; Length is in bytes.
 type DMAttr struct {
 	Length   uint64
 	LogAlign uint32 // log2 of the alignment of its first byte
@@ -18,8 +18,8 @@ type DM interface {
 
 // DMExporter is implemented by device memory that can be exported.
 type DMExporter interface {
-	// ExportDmabuf is ibv_dm_export_dmabuf_fd: a descriptor of a DMA-BUF that holds the pages of the device in which the
-	// memory lies. CloseFD of the process closes it. From Free on there is nothing behind it: regions lose their pages, and none can
-	// be registered any more (ENODEV). EOPNOTSUPP: a library, provider or kernel without.
+	// ExportDmabuf is ibv_dm_export_dmabuf_fd: a descriptor of a DMA-BUF that holds the pages of the device in which
+	// the memory lies. CloseFD of the process closes it. After Free it is empty: regions lose their pages, and no new
+	// one can be registered (ENODEV). EOPNOTSUPP: a library, provider or kernel without.
 	ExportDmabuf(t Thread) (fd int, err error)
 }

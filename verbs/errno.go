@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrnoOf finds the errno in err: 0 for nil, -1 for an error that holds none.
+// ErrnoOf returns the errno in err: 0 for nil, -1 for an error that holds none.
 func ErrnoOf(err error) syscall.Errno {
 	if err == nil {
 		return 0
@@ -20,7 +20,7 @@ func ErrnoOf(err error) syscall.Errno {
 	return ^syscall.Errno(0)
 }
 
-// ErrnoName is the symbol of an errno as records spell it: "0" for success.
+// ErrnoName returns the symbol of an errno as records spell it, and "0" for success.
 func ErrnoName(e syscall.Errno) string {
 	switch {
 	case e == 0:

@@ -14,7 +14,7 @@ const (
 
 var forkStatusNames = [...]string{"DISABLED", "ENABLED", "UNNEEDED"}
 
-// String returns the text form.
+// String returns the name of IBV_FORK_* without the prefix.
 func (s ForkStatus) String() string {
 	if int(s) < len(forkStatusNames) {
 		return forkStatusNames[s]

@@ -33,7 +33,7 @@ type MWBindWR struct {
 	Info MWBindInfo
 }
 
-// IncRKey is ibv_inc_rkey: it increments the low byte of a key, which the application chooses.
+// IncRKey returns the key with its low byte, which belongs to the application, incremented (ibv_inc_rkey).
 func IncRKey(k uint32) uint32 { return k&^0xff | (k+1)&0xff }
 
 // ReregFlags are IBV_REREG_MR_CHANGE_*.
@@ -58,8 +58,8 @@ const (
 	ReregErrCmd   = -4
 )
 
-// Error returns the message.
+// Error returns the result of ibv_rereg_mr and the errno.
 func (e *ReregError) Error() string { return fmt.Sprintf("rereg_mr returns %d: %v", e.Code, e.Err) }
 
-// Unwrap gives the errno.
+// Unwrap returns the errno.
 func (e *ReregError) Unwrap() error { return e.Err }

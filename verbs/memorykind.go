@@ -2,7 +2,7 @@ package verbs
 
 import "fmt"
 
-// MemoryKind says where memory of a program lies.
+// MemoryKind says where a program's memory lies.
 type MemoryKind uint8
 
 // Kinds of memory.
@@ -13,7 +13,7 @@ const (
 	MemoryHuge
 	// MemoryGPU is memory of a GPU (cuMemAlloc), which the CPU does not touch.
 	MemoryGPU
-	// MemoryGPUHost is what a GPU that shares the host's memory has instead (cuMemAllocHost): an integrated part.
+	// MemoryGPUHost is memory of an integrated GPU, which shares the host's memory (cuMemAllocHost).
 	MemoryGPUHost
 	// MemoryUdmabuf is shared memory of the host that /dev/udmabuf exports: a stand-in for a GPU's.
 	MemoryUdmabuf
@@ -21,7 +21,7 @@ const (
 
 var memoryKinds = [...]string{"host", "huge", "gpu", "gpu-host", "udmabuf"}
 
-// String is the kind's name in files and on command lines.
+// String returns the name of the kind in files and on command lines, such as "gpu".
 func (k MemoryKind) String() string {
 	if int(k) < len(memoryKinds) {
 		return memoryKinds[k]
@@ -56,11 +56,11 @@ type MemoryInfo struct {
 	Page, ExportPage uint64
 }
 
-// Memory allocates memory of one kind. Its errors are a *MemoryError where a driver beside the kernel refused.
+// Memory allocates memory of one kind. Errors are a *MemoryError where a driver other than the kernel refused.
 type Memory interface {
 	Info() MemoryInfo
-	// Alloc gives length bytes, zeroed, at a multiple of align (0: of Info().Page). ReadAt and WriteAt of the buffer copy
-	// out and in, in the thread's time; Unmap frees. ENOMEM.
+	// Alloc gives length bytes, zeroed, at a multiple of align (0: of Info().Page). ReadAt and WriteAt of the buffer
+	// copy out and in, in the thread's time; Unmap frees. ENOMEM.
 	Alloc(t Thread, length, align uint64) (Buffer, error)
 	// Copy copies n bytes between two buffers, of which each is of this memory or of the host's.
 	Copy(t Thread, dst Buffer, dstOff uint64, src Buffer, srcOff, n uint64) error
@@ -71,19 +71,20 @@ type Memory interface {
 	Close(t Thread) error
 }
 
-// Dmabuf is exported memory. CloseFD of the process closes the descriptor; regions keep the memory.
+// Dmabuf is exported memory. CloseFD of the process closes the descriptor; regions keep the memory alive.
 type Dmabuf struct {
 	FD int
 	// Offset is where the first byte of what was asked for lies in the DMA-BUF, and Size how long that is.
 	Offset, Size uint64
 }
 
-// MemoryOpener is implemented by processes that have memory of other kinds than Map gives.
+// MemoryOpener is implemented by processes that have other kinds of memory than Map returns.
 type MemoryOpener interface {
 	// OpenMemory initialises memory of a kind. ENODEV: there is no such GPU, driver or device file. EOPNOTSUPP: the
 	// target knows no such memory.
 	OpenMemory(t Thread, kind MemoryKind, o MemoryOptions) (Memory, error)
-	// DmabufInfo tells what the kernel says of a DMA-BUF (/proc/self/fdinfo). EBADF; EINVAL: the descriptor is of another file.
+	// DmabufInfo returns what the kernel says of a DMA-BUF (/proc/self/fdinfo). EBADF: the descriptor is not open;
+	// EINVAL: it is of another file.
 	DmabufInfo(t Thread, fd int) (DmabufInfo, error)
 	// CloseFD is close(2). EBADF: the descriptor is not open.
 	CloseFD(t Thread, fd int) error
@@ -96,13 +97,14 @@ type DmabufInfo struct {
 	Exporter string
 }
 
-// Migrator is implemented by buffers whose exporter can move them to another place while devices are attached. Devices of
-// dynamic attachments are told before (move_notify) and look the pages up again at their next access. EBUSY: somebody has pinned them.
+// Migrator is implemented by buffers whose exporter can move them while devices are attached. Devices with dynamic
+// attachments are told before (move_notify) and look up the pages again at their next access. EBUSY: a device has
+// pinned them.
 type Migrator interface {
 	Migrate(t Thread) error
 }
 
-// MemoryError is a refusal by a driver beside the kernel, such as that of a GPU.
+// MemoryError is a refusal by a driver other than the kernel, such as that of a GPU.
 type MemoryError struct {
 	Call string // that failed, such as cuMemAlloc
 	Code int    // its result, such as 2 (CUDA_ERROR_OUT_OF_MEMORY)
@@ -110,7 +112,7 @@ type MemoryError struct {
 	Err  error  // the errno nearest to it
 }
 
-// Error returns the message.
+// Error returns the call, its result and what the result means.
 func (e *MemoryError) Error() string {
 	s := fmt.Sprintf("%s: error %d", e.Call, e.Code)
 	if e.Text != "" {
@@ -119,5 +121,5 @@ func (e *MemoryError) Error() string {
 	return s
 }
 
-// Unwrap gives the errno.
+// Unwrap returns the nearest errno.
 func (e *MemoryError) Unwrap() error { return e.Err }

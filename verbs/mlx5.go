@@ -11,7 +11,7 @@ type UAR interface {
 	Free(t Thread) error
 }
 
-// UARInfo is what mlx5dv_devx_alloc_uar returns, with addresses as offsets.
+// UARInfo is what mlx5dv_devx_alloc_uar returns, with addresses as numbers.
 type UARInfo struct {
 	RegAddr  uint64 // address of the register in the process
 	BaseAddr uint64 // address of the UAR's first byte in the process
@@ -20,28 +20,27 @@ type UARInfo struct {
 	MmapLen  uint64
 }
 
-// UAR allocation flags of mlx5 direct verbs.
+// Flags of AllocUAR (MLX5DV_UAR_ALLOC_TYPE_BF, _NC and _NC_DEDICATED).
 const (
 	UARBlueFlame    uint32 = 0
 	UARNonCached    uint32 = 1
 	UARNonCachedOwn uint32 = 1 << 31
 )
 
-// TranslatedMR is a region of which one can see how the device translates it: how large its pages
-// are, which the driver chooses, and how many entries they take. No verb tells; simulated regions
-// implement it.
+// TranslatedMR is implemented by simulated regions, which show how the device translates them: the page size that the
+// driver chose, in bytes, and the number of entries. No verb tells.
 type TranslatedMR interface {
 	Translation() (pageSize uint64, entries int)
 }
 
-// TimedCQ is a completion queue of which one can see when the device wrote what a poll gave, by the timestamps of its entries.
-// No field of ibv_wc tells; simulated queues implement it.
+// TimedCQ is implemented by simulated completion queues, which show when the device wrote what a poll returned, from
+// the timestamps of its entries. No field of ibv_wc tells.
 type TimedCQ interface {
-	// KeepTimes has each poll keep the times of what it gives, of n completions at most. Entries must not be compressed: then it
-	// keeps none, and returns false.
+	// KeepTimes makes each poll keep the times of what it returns, of n completions at most. It returns false, and
+	// keeps none, if entries are compressed.
 	KeepTimes(n int) bool
-	// CompletedAt is when the device wrote completion i of the last poll, by the clock of threads; it has the steps of the
-	// device's clock.
+	// CompletedAt is when the device wrote completion i of the last poll, by the clock of threads; it has the steps
+	// of the device's clock.
 	CompletedAt(i int) time.Duration
 }
 
@@ -62,7 +61,7 @@ type Mlx5QP interface {
 	RingDoorbell(t Thread, ctrl uint64) error
 }
 
-// BFReg is the register that a QP rings.
+// BFReg is the register at which a QP rings its doorbell.
 type BFReg struct {
 	Addr     uint64 // address in the process, 0 when unknown
 	UARPage  uint32 // hardware UAR index

@@ -3,7 +3,7 @@ package verbs
 // What programs do to their memory beside mapping it, and what they ask of it. A target implements what it can do: the
 // interfaces here are found by type assertions.
 
-// Prot are the rights of a mapping (PROT_*). None: PROT_NONE.
+// Prot are the access rights of a mapping (PROT_*); 0 is PROT_NONE.
 type Prot uint32
 
 // Rights.
@@ -12,7 +12,7 @@ const (
 	ProtWrite Prot = 2
 )
 
-// Advice is MADV_*.
+// Advice is an advice of madvise (MADV_*).
 type Advice uint32
 
 // Advices.
@@ -29,14 +29,15 @@ type PagedBuffer interface {
 	Buffer
 	// Protect is mprotect. ENOMEM: a part is not mapped; what lies before it has changed.
 	Protect(t Thread, off, n uint64, prot Prot) error
-	// Advise is madvise. ENOMEM: a part is not mapped; the rest is done. EINVAL: an advice that the mapping cannot take.
+	// Advise is madvise. ENOMEM: a part is not mapped; the rest is done. EINVAL: an advice that the mapping cannot
+	// take.
 	Advise(t Thread, off, n uint64, advice Advice) error
 	// Resident is mincore: for each page whether it is in memory.
 	Resident(t Thread, off, n uint64) ([]bool, error)
 	// UnmapPart is munmap of a part.
 	UnmapPart(t Thread, off, n uint64) error
-	// Move is mremap of the whole buffer, which has a new address then: to, where what is mapped is unmapped, or with 0 one
-	// that the kernel chooses. EFAULT: the buffer is not one mapping any more (kernels from 6.17 on move it all the same).
+	// Move is mremap of the whole buffer to the address to, where it replaces what is mapped, or for 0 to one that the
+	// kernel chooses. EFAULT: the buffer is no longer one mapping (kernels from 6.17 on move it all the same).
 	Move(t Thread, to uint64) error
 }
 
@@ -61,12 +62,12 @@ type MemObjects interface {
 // PageFaults count the page faults of a process, as getrusage does.
 type PageFaults struct{ Minor, Major uint64 }
 
-// PageFaultCounter is implemented by processes that can tell.
+// PageFaultCounter is implemented by processes that can count their page faults.
 type PageFaultCounter interface {
 	PageFaults(t Thread) (PageFaults, error)
 }
 
-// MemoryUse is what a process has of memory, in bytes: VmRSS, VmLck and VmPin of /proc/PID/status.
+// MemoryUse is how much memory a process has, in bytes: VmRSS, VmLck and VmPin of /proc/PID/status.
 type MemoryUse struct{ Resident, Locked, Pinned uint64 }
 
 // MemoryUser is implemented by processes that can tell what memory they use.

@@ -8,10 +8,10 @@ import (
 // GID is a global identifier, 16 bytes in network order.
 type GID [16]byte
 
-// String returns the text form.
+// String returns the address as package net/netip writes it, such as "fe80::1" or "::ffff:10.0.0.1".
 func (g GID) String() string { return netip.AddrFrom16(g).String() }
 
-// GIDType as in ibv_gid_entry.
+// GIDType is the type of an ibv_gid_entry.
 type GIDType uint32
 
 // GID types.
@@ -81,7 +81,7 @@ const (
 
 var qpStateNames = [...]string{"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR", "UNKNOWN"}
 
-// String returns the text form.
+// String returns the name of IBV_QPS_* without the prefix.
 func (s QPState) String() string {
 	if int(s) < len(qpStateNames) {
 		return qpStateNames[s]
@@ -118,7 +118,7 @@ const (
 	QPMaskRateLimit        QPAttrMask = 1 << 25
 )
 
-// MTU is the enumeration IBV_MTU_*; Bytes gives the size.
+// MTU is a path MTU as a code (enum ibv_mtu); Bytes returns the size.
 type MTU uint32
 
 // Path MTUs.
@@ -130,7 +130,7 @@ const (
 	MTU4096 MTU = 5
 )
 
-// Bytes is the payload size of the MTU, 0 for an undefined one.
+// Bytes returns the payload size in bytes, or 0 for an undefined code.
 func (m MTU) Bytes() int {
 	if m < MTU256 || m > MTU4096 {
 		return 0
@@ -163,7 +163,8 @@ type QPCap struct {
 	MaxSendWR, MaxRecvWR, MaxSendSGE, MaxRecvSGE, MaxInline uint32
 }
 
-// QPAttr is ibv_qp_attr.
+// QPAttr is ibv_qp_attr. Timeout and AltTimeout are codes t of 4.096 us * 2^t (0: no timer), MinRNRTimer is a code of
+// the RNR NAK timer field (0 to 31), an RNRRetry of 7 has no limit, and RateLimit is in kbit/s.
 type QPAttr struct {
 	State, CurState         QPState
 	PathMTU                 MTU

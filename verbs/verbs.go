@@ -14,15 +14,15 @@ import "time"
 
 // Testbed is what a program is given: hosts with devices, and their wires.
 type Testbed interface {
-	// Hosts are at least one; more than one when the target has them.
+	// Hosts returns the hosts of the target, at least one.
 	Hosts() []Host
 	// Capability says whether the testbed or its devices have what a case needs;
 	// the tokens are those of the catalogue ("td", "bf", "mmio log", "2p", ...).
 	Capability(token string) Capability
 	// Target describes the device under test for reports.
 	Target() Target
-	// Log is what the device's registers saw, where the testbed can tell ("mmio
-	// log"); nil elsewhere.
+	// Log records writes to the device's registers, where the testbed can ("mmio log");
+	// nil elsewhere.
 	Log() MMIOLog
 	// Wire records and disturbs the frames of the link ("tap", "inj"); nil where there is neither.
 	Wire() Wire
@@ -33,7 +33,7 @@ type Testbed interface {
 	Player(t Thread, host int, env map[string]string) (Player, error)
 }
 
-// Capability is the answer to a need.
+// Capability says whether a target has what a case needs.
 type Capability int
 
 // The three answers: a probe that cannot tell says so.
@@ -71,7 +71,7 @@ type Process interface {
 	Start(t Thread, name string, core int, body func(Thread)) Thread
 	// Devices lists the RDMA devices of the host (ibv_get_device_list).
 	Devices(t Thread) ([]Device, error)
-	// Map maps anonymous memory (mmap).
+	// Map maps memory (mmap), anonymous unless o.Object is set.
 	Map(t Thread, length uint64, o MapOptions) (Buffer, error)
 	// Kill ends the process as SIGKILL does: its threads stop and the kernel cleans up.
 	Kill(t Thread)
@@ -80,8 +80,8 @@ type Process interface {
 // MapOptions say how memory is mapped.
 type MapOptions struct {
 	ReadOnly bool
-	// PageSize of the physical memory in bytes. 0: whatever the host gives. The host's own:
-	// pages that are not contiguous. Another: huge pages, of which whole ones are mapped.
+	// PageSize of the physical memory in bytes. 0: whatever the host gives. The host's own page
+	// size: pages that are not contiguous. Another: whole huge pages of that size.
 	PageSize uint64
 	Offset   uint64 // first byte lies this far into its page
 	// Lazy: pages come with their first touch, can be reclaimed, and cost nothing until then. Without it the
@@ -89,7 +89,7 @@ type MapOptions struct {
 	Lazy bool
 	// NoAccess: PROT_NONE, which keeps addresses.
 	NoAccess bool
-	// Object is what is mapped, from byte ObjectOffset on (MAP_SHARED, or with Private MAP_PRIVATE); nil: anonymous memory.
+	// Object is mapped from byte ObjectOffset on (MAP_SHARED, or MAP_PRIVATE with Private); nil: anonymous memory.
 	Object       MemObject
 	ObjectOffset uint64
 	Private      bool
@@ -175,7 +175,7 @@ type Context interface {
 	CreateSRQEx(t Thread, attr SRQInitAttrEx) (SRQ, error)
 	// AllocUAR is mlx5dv_devx_alloc_uar.
 	AllocUAR(t Thread, flags uint32) (UAR, error)
-	// AsyncEvent waits up to timeout for an asynchronous event.
+	// AsyncEvent waits up to timeout for an asynchronous event. EAGAIN: none came.
 	AsyncEvent(t Thread, timeout time.Duration) (AsyncEvent, error)
 	AckAsyncEvent(t Thread, ev AsyncEvent)
 	// EventTypeStr and WCStatusStr are ibv_event_type_str and ibv_wc_status_str of the
@@ -204,10 +204,10 @@ type PD interface {
 	AdviseMR(t Thread, advice AdviseMRAdvice, flags AdviseMRFlags, ranges []SGE) error
 	// RegDMMR is ibv_reg_dm_mr: its addresses begin at 0.
 	RegDMMR(t Thread, dm DM, off, length uint64, access AccessFlags) (MR, error)
-	// RegDmabufMR is ibv_reg_dmabuf_mr ("dmabuf"): length bytes from byte offset of the DMA-BUF behind a descriptor on, at
-	// the addresses from iova on. The descriptor may be closed afterwards. EBADF: it is not open; EINVAL: it is of no
-	// DMA-BUF, offset and iova differ within a page, what is asked for is more than there is or nothing, access bits that
-	// such a region cannot have; EOPNOTSUPP: the kernel, the driver or the library has no such call.
+	// RegDmabufMR is ibv_reg_dmabuf_mr ("dmabuf"): length bytes from byte offset of the DMA-BUF behind a descriptor
+	// on, at the addresses from iova on. The descriptor may be closed afterwards. EBADF: it is not open; EINVAL: it
+	// is of no DMA-BUF, offset and iova differ within a page, what is asked for is more than there is or nothing,
+	// access bits that such a region cannot have; EOPNOTSUPP: the kernel, the driver or the library has no such call.
 	RegDmabufMR(t Thread, offset, length, iova uint64, fd int, access AccessFlags) (MR, error)
 	CreateQP(t Thread, attr QPInitAttr) (QP, error)
 	CreateSRQ(t Thread, attr SRQInitAttr) (SRQ, error)
@@ -233,8 +233,8 @@ type MR interface {
 	Unimport(t Thread) error
 	// Rereg is ibv_rereg_mr. Its error is a *ReregError. The keys may change.
 	Rereg(t Thread, flags ReregFlags, pd PD, addr, length uint64, access AccessFlags) error
-	// Counters are those that the kernel has of the region (rdma statistic show mr), in its order. EOPNOTSUPP: they cannot
-	// be read.
+	// Counters returns the kernel's counters of the region (rdma statistic show mr), in its order. EOPNOTSUPP: they
+	// cannot be read.
 	Counters(t Thread) ([]NamedCounter, error)
 	Dereg(t Thread) error
 }
@@ -285,7 +285,7 @@ type CQEx interface {
 
 // CompChannel delivers completion events.
 type CompChannel interface {
-	// Event waits up to timeout for an event and returns its CQ.
+	// Event waits up to timeout for an event and returns its CQ. EAGAIN: none came.
 	Event(t Thread, timeout time.Duration) (CQ, error)
 	Ack(t Thread, cq CQ, n int)
 	Destroy(t Thread) error
@@ -302,7 +302,7 @@ type QP interface {
 	Modify(t Thread, attr *QPAttr, mask QPAttrMask) error
 	Query(t Thread, mask QPAttrMask) (QPAttr, QPInitAttr, error)
 	// PostSend posts the requests in order. On an error, bad is the index of the
-	// first that was not posted; those before it are.
+	// first that was not posted; those before it were.
 	PostSend(t Thread, wrs []SendWR) (bad int, err error)
 	PostRecv(t Thread, wrs []RecvWR) (bad int, err error)
 	// BindMW is ibv_bind_mw, for windows of type 1.
@@ -360,7 +360,7 @@ type PlayerCommand struct {
 	Data []byte
 }
 
-// PlayerReply is the answer.
+// PlayerReply is the answer of the other process to a command; Errno 0 is success.
 type PlayerReply struct {
 	Values map[string]uint64
 	Data   []byte

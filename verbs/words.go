@@ -70,9 +70,9 @@ var wordLists = map[reflect.Type]wordList{
 		{uint64(WireTruncate), "truncated"}, {uint64(WireSpoil), "spoilt"}}},
 }
 
-// Words is a value in the words of the verbs API: of an enumeration the name that the C headers give it, without
-// the prefix, and of flags their names joined by |. The number of what has no name follows in hexadecimal.
-// It reports false for a value of a type that has no such names.
+// Words returns a value in the words of the verbs API: for an enumeration its name (mostly that of the C headers
+// without its prefix), for flags their names joined by |. Bits and values without a name are in hexadecimal. It
+// returns false for a value of a type that has no such names.
 func Words(v any) (string, bool) {
 	if v == nil {
 		return "", false

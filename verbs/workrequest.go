@@ -31,14 +31,14 @@ const (
 	SendInline    SendFlags = 1 << 3
 )
 
-// SGE is ibv_sge.
+// SGE is ibv_sge; Length is in bytes.
 type SGE struct {
 	Addr   uint64
 	Length uint32
 	LKey   uint32
 }
 
-// SendWR is ibv_send_wr. SGEs and Inline may be reused when PostSend returns.
+// SendWR is ibv_send_wr. When PostSend returns, SGEs may be reused, and with SendInline the bytes that they name.
 type SendWR struct {
 	ID         uint64
 	SGEs       []SGE
@@ -61,11 +61,11 @@ type SendWR struct {
 	Bind *MWBindWR // of WRBindMW
 }
 
-// GRHSize is how many bytes a receive of a UD QP has before the payload: the routing
-// header, or on RoCE v2 the IP header in its place.
+// GRHSize is the number of bytes that a receive of a UD QP gets before the payload: the routing header, or on RoCEv2
+// the IP header in its place.
 const GRHSize = 40
 
-// MulticastQPN is the destination of datagrams to a group.
+// MulticastQPN is the destination QPN of datagrams to a multicast group.
 const MulticastQPN uint32 = 0xffffff
 
 // RecvWR is ibv_recv_wr.

@@ -19,7 +19,7 @@ type XRCD interface {
 	Close(t Thread) error
 }
 
-// QPInitXRCD is the bit of QPInitAttr.CompMask that says that XRCD is given.
+// QPInitXRCD is the bit of QPInitAttr.CompMask that goes with XRCD.
 const QPInitXRCD uint32 = 1 << 1
 
 // QPOpenAttr is ibv_qp_open_attr. libibverbs demands all bits of CompMask but that of Context.
@@ -72,8 +72,8 @@ const (
 )
 
 // FileOpener is implemented by processes that can open files by name, such as those that name XRC domains. Names are
-// of one folder, which the processes of a host share; they have no slashes. Descriptors are closed by CloseFD, which is that of
-// Importer, too.
+// of one folder, which the processes of a host share; they have no slashes. Descriptors are closed by CloseFD, which
+// is that of Importer, too.
 type FileOpener interface {
 	// OpenFile is open(2) for reading, with O_CREAT and O_EXCL of flags. ENOENT, EEXIST: as open.
 	OpenFile(t Thread, name string, flags int) (fd int, err error)
@@ -83,11 +83,12 @@ type FileOpener interface {
 	RemoveFile(t Thread, name string) error
 }
 
-// XRCReceiveQPs is implemented by contexts whose kernel may have the receive QPs of before mainline's XRC, which are named by
-// number and belong to no process ("xrc.rcv_qp"). A kernel of another design answers ENOSYS.
+// XRCReceiveQPs is implemented by contexts whose kernel may have the receive QPs of before mainline's XRC, which are
+// named by number and belong to no process ("xrc.rcv_qp"). A kernel of another design answers ENOSYS.
 type XRCReceiveQPs interface {
-	// AllocXRCRcvQP is alloc_xrc_rcv_qp as it was proposed in December 2007: one call takes the QP from RESET through INIT to RTR.
-	// It lives until its domain ends. EINVAL: an attribute is missing or not among those that the call takes.
+	// AllocXRCRcvQP is alloc_xrc_rcv_qp as it was proposed in December 2007: one call takes the QP from RESET through
+	// INIT to RTR. It lives until its domain ends. EINVAL: an attribute is missing or not among those that the call
+	// takes.
 	AllocXRCRcvQP(t Thread, xrcd XRCD, attr *QPAttr, mask QPAttrMask) (qpn uint32, err error)
 	// CreateXRCRcvQP is ibv_create_xrc_rcv_qp of OFED 1.3, which registers the process as a user.
 	CreateXRCRcvQP(t Thread, xrcd XRCD) (qpn uint32, err error)
@@ -95,8 +96,8 @@ type XRCReceiveQPs interface {
 	ModifyXRCRcvQP(t Thread, xrcd XRCD, qpn uint32, attr *QPAttr, mask QPAttrMask) error
 	// QueryXRCRcvQP is ibv_query_xrc_rcv_qp.
 	QueryXRCRcvQP(t Thread, xrcd XRCD, qpn uint32, mask QPAttrMask) (QPAttr, error)
-	// RegXRCRcvQP is ibv_reg_xrc_rcv_qp: the process uses the QP, too. To say it twice changes nothing.
+	// RegXRCRcvQP is ibv_reg_xrc_rcv_qp: the process becomes a user of the QP; a second call changes nothing.
 	RegXRCRcvQP(t Thread, xrcd XRCD, qpn uint32) error
-	// UnregXRCRcvQP is ibv_unreg_xrc_rcv_qp: the QP ends with its last user. EINVAL: the process is none.
+	// UnregXRCRcvQP is ibv_unreg_xrc_rcv_qp: the QP ends with its last user. EINVAL: the process is no user.
 	UnregXRCRcvQP(t Thread, xrcd XRCD, qpn uint32) error
 }

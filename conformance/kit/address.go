@@ -11,19 +11,16 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// SpareAddress is an address that no machine of a testbed has: of a network for benchmarks
-// (RFC 2544).
+// SpareAddress is an address that no machine of a testbed has, from the network for benchmarks (RFC 2544).
 var SpareAddress = netip.MustParseAddr("198.18.77.1")
 
-// AddAddress gives the interface of the first host's device an address, which it loses at the
-// end of the case.
+// AddAddress gives the interface of the first host's device an address and removes it when the case ends.
 func AddAddress(c *spec.C, ctl verbs.AddressControl, ip netip.Addr) {
 	ok(c, "add the address", ctl.AddAddress(c.T, 0, ip))
 	c.Defer(func() { _ = ctl.RemoveAddress(c.T, 0, ip) })
 }
 
-// AwaitGID is the RoCEv2 entry of an address that the port was given, which the kernel makes
-// in its own time.
+// AwaitGID waits until the kernel has made the RoCEv2 GID entry of an address, and returns it.
 func AwaitGID(c *spec.C, e *Env, ip netip.Addr) verbs.GIDEntry {
 	var found []verbs.GIDEntry
 	awaitGIDs(c, e, ip, match.Satisfy("an entry of RoCE v2", func(all []verbs.GIDEntry) bool {
@@ -33,7 +30,7 @@ func AwaitGID(c *spec.C, e *Env, ip netip.Addr) verbs.GIDEntry {
 	return found[len(found)-1]
 }
 
-// AwaitNoGID waits until the entries of an address are gone.
+// AwaitNoGID waits until the port has no GID entry of an address.
 func AwaitNoGID(c *spec.C, e *Env, ip netip.Addr) {
 	awaitGIDs(c, e, ip, match.Satisfy("no entry", func(all []verbs.GIDEntry) bool { return len(all) == 0 }))
 }

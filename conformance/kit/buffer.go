@@ -23,12 +23,12 @@ type Buffer struct {
 	bare  bool // it has no red zones, and begins where its mapping does
 }
 
-// Buffer maps n bytes between red zones and registers them on pd; nil: the Env's.
+// Buffer maps n bytes between red zones and registers them on the Env's PD.
 func (e *Env) Buffer(c *spec.C, n int, access verbs.AccessFlags) *Buffer {
 	return e.BufferOn(c, e.PD, n, access)
 }
 
-// BufferOn is Buffer on a PD.
+// BufferOn maps n bytes between red zones and registers them on a PD.
 func (e *Env) BufferOn(c *spec.C, pd verbs.PD, n int, access verbs.AccessFlags) *Buffer {
 	b := &Buffer{Mem: Map(c, n+2*RedZone), Len: n}
 	b.FillRedZones(c)
@@ -47,20 +47,20 @@ func (b *Buffer) FillRedZones(c *spec.C) {
 	b.Set(c, b.Len, zone)
 }
 
-// Map maps n bytes.
+// Map maps n bytes of memory until the case ends.
 func Map(c *spec.C, n int) verbs.Buffer {
 	m, _ := MapOnce(c, n)
 	return m
 }
 
-// MapOnce is Map for memory that a case may give back before its end.
+// MapOnce maps n bytes of memory. The case may unmap them early; its end does it otherwise.
 func MapOnce(c *spec.C, n int) (m verbs.Buffer, unmap func(c *spec.C)) {
 	m, err := c.Process().Map(c.T, uint64(n), verbs.MapOptions{})
 	ok(c, "map memory", err)
 	return m, DestroyOnce(c, "unmap memory", m.Unmap)
 }
 
-// Addr is the address of a byte of the buffer.
+// Addr returns the address of the byte at off.
 func (b *Buffer) Addr(off int) uint64 { return b.Mem.Addr() + uint64(b.start()+off) }
 
 // start is how far into its mapping the buffer begins.
@@ -71,12 +71,12 @@ func (b *Buffer) start() int {
 	return RedZone
 }
 
-// SGE names n bytes from off.
+// SGE returns the SGE of n bytes from off.
 func (b *Buffer) SGE(off, n int) verbs.SGE {
 	return verbs.SGE{Addr: b.Addr(off), Length: uint32(n), LKey: b.MR.LKey()}
 }
 
-// All names the whole buffer.
+// All returns the SGE of the whole buffer.
 func (b *Buffer) All() verbs.SGE { return b.SGE(0, b.Len) }
 
 // Set writes p at off.
@@ -85,7 +85,7 @@ func (b *Buffer) Set(c *spec.C, off int, p []byte) {
 	ok(c, "write memory", err)
 }
 
-// Get reads n bytes from off.
+// Get returns the n bytes from off.
 func (b *Buffer) Get(c *spec.C, off, n int) []byte {
 	p := make([]byte, n)
 	_, err := b.Mem.ReadAt(c.T, p, int64(b.start()+off))
@@ -93,7 +93,7 @@ func (b *Buffer) Get(c *spec.C, off, n int) []byte {
 	return p
 }
 
-// FillRandom writes bytes of the case's random source over the whole buffer and returns them.
+// FillRandom fills the buffer with bytes from the case's random source and returns them.
 func (b *Buffer) FillRandom(c *spec.C) []byte {
 	p := c.Rand().Bytes(b.Len)
 	b.Set(c, 0, p)
@@ -103,7 +103,7 @@ func (b *Buffer) FillRandom(c *spec.C) []byte {
 // FillByte writes v to every byte of the buffer.
 func (b *Buffer) FillByte(c *spec.C, v byte) { b.Set(c, 0, bytes.Repeat([]byte{v}, b.Len)) }
 
-// ExpectContents records the digest of the whole buffer and fails the case when it is not want.
+// ExpectContents records the digest of the first len(want) bytes and fails the case unless they are want.
 func (b *Buffer) ExpectContents(c *spec.C, step string, want []byte) {
 	c.Equal(step, b.Get(c, 0, len(want)), want)
 }
@@ -119,8 +119,8 @@ func (b *Buffer) CheckRedZones(c *spec.C) {
 	}
 }
 
-// Word reads 8 bytes in the host's order.
+// Word returns the 8 bytes at off as a number in the host's byte order.
 func (b *Buffer) Word(c *spec.C, off int) uint64 { return HostWord(b.Get(c, off, 8)) }
 
-// SetWord writes 8 bytes in the host's order.
+// SetWord writes v to the 8 bytes at off in the host's byte order.
 func (b *Buffer) SetWord(c *spec.C, off int, v uint64) { b.Set(c, off, HostWordBytes(v)) }

@@ -5,7 +5,7 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Channel creates a completion channel, which the case's end destroys.
+// Channel creates a completion channel, which is destroyed when the case ends.
 func (e *Env) Channel(c *spec.C) verbs.CompChannel {
 	ch, err := e.Ctx.CreateCompChannel(c.T)
 	ok(c, "create_comp_channel", err)
@@ -13,7 +13,7 @@ func (e *Env) Channel(c *spec.C) verbs.CompChannel {
 	return ch
 }
 
-// CreateCQWith creates a CQ of the given attributes, which the case's end destroys.
+// CreateCQWith creates a CQ with the given attributes, which is destroyed when the case ends.
 func (e *Env) CreateCQWith(c *spec.C, a verbs.CQAttr) verbs.CQ {
 	cq, err := e.Ctx.CreateCQ(c.T, a)
 	ok(c, "create_cq", err)
@@ -21,17 +21,17 @@ func (e *Env) CreateCQWith(c *spec.C, a verbs.CQAttr) verbs.CQ {
 	return cq
 }
 
-// CQOn creates a CQ of 255 entries that reports to the channel, with the context that its events are to give back.
+// CQOn creates a CQ of 255 entries that reports its events to ch, with context as its cq_context.
 func (e *Env) CQOn(c *spec.C, ch verbs.CompChannel, context any) verbs.CQ {
 	return e.CreateCQWith(c, verbs.CQAttr{CQE: 255, Channel: ch, Context: context})
 }
 
-// Arm asks for an event for the next completion, or for the next solicited or failed one.
+// Arm requests a completion event for the next completion, or with solicitedOnly for the next solicited or failed one.
 func Arm(c *spec.C, cq verbs.CQ, solicitedOnly bool) {
 	ok(c, "req_notify_cq", cq.ReqNotify(c.T, solicitedOnly))
 }
 
-// Drain takes all completions that are there, and those that come within QuietPeriod of another.
+// Drain returns all completions that are there, and those that follow each other within QuietPeriod.
 func Drain(c *spec.C, cq verbs.CQ) []verbs.WC {
 	var all []verbs.WC
 	for {

@@ -5,7 +5,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Counters reads the hardware counters of a host.
+// Counters returns the hardware counters of a host's first device by name. A testbed that cannot read them ends the
+// case without a verdict.
 func Counters(c *spec.C, host int) map[string]uint64 {
 	r, ok := c.TB.(verbs.CounterReader)
 	if !ok {
@@ -18,7 +19,7 @@ func Counters(c *spec.C, host int) map[string]uint64 {
 	return m
 }
 
-// CounterDelta is the increase of a counter between two readings of Counters.
+// CounterDelta returns by how much a counter grew between two readings of Counters.
 func CounterDelta(before, after map[string]uint64, name string) int {
 	return int(after[name] - before[name])
 }

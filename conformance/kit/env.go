@@ -15,8 +15,8 @@ const CompletionTimeout = 10 * time.Second
 // QuietPeriod is how long the kit watches for a completion that must not come.
 const QuietPeriod = 20 * time.Millisecond
 
-// ExactTime is the token of a testbed with exact times. Elsewhere timers are on a grid, and
-// what is on its way takes its time.
+// ExactTime is the capability of a testbed with exact times. Elsewhere timers have coarse steps, and packets on their
+// way take their time.
 const ExactTime = spec.ExactTime
 
 // Access flags that most regions and queue pairs have.
@@ -25,7 +25,7 @@ const (
 	AllAccess = verbs.AccessLocalWrite | RemoteAll
 )
 
-// Env is an open context of the case's process with a PD.
+// Env is a context that the case's process has open, with a PD.
 type Env struct {
 	Ctx       verbs.Context
 	PD        verbs.PD
@@ -35,13 +35,13 @@ type Env struct {
 	Port      uint8
 }
 
-// Addr is where a port can be reached: by its GID, and on InfiniBand by its LID.
+// Addr is the address of a port: its GID, and on InfiniBand its LID.
 type Addr struct {
 	GID verbs.GID
 	LID uint16
 }
 
-// Open opens the first device and allocates a PD.
+// Open opens the first device, allocates a PD and chooses the port and the GID of connections.
 func Open(c *spec.C) *Env {
 	e := &Env{Ctx: c.Open(), Port: 1}
 	if p, ok := e.Ctx.(verbs.Preferrer); ok {
@@ -58,8 +58,8 @@ func Open(c *spec.C) *Env {
 	return e
 }
 
-// AsyncEvent takes the next event of a context, and acknowledges it. Newer kernels report changes of speed beside what
-// a case asks for: these are skipped.
+// AsyncEvent takes and acknowledges the next event of a context, waiting up to timeout (EAGAIN: none came). It skips
+// changes of speed, which newer kernels report and no case asks for.
 func AsyncEvent(c *spec.C, e *Env, timeout time.Duration) (verbs.AsyncEvent, error) {
 	for {
 		ev, err := e.Ctx.AsyncEvent(c.T, timeout)
@@ -73,8 +73,9 @@ func AsyncEvent(c *spec.C, e *Env, timeout time.Duration) (verbs.AsyncEvent, err
 	}
 }
 
-// AwaitPortEvent takes the next event of a context and acknowledges it. On InfiniBand a port on its way to ACTIVE reports
-// PORT_ERR while it waits for the subnet manager: that event is skipped.
+// AwaitPortEvent takes and acknowledges the next event of a context, and fails the case if none comes within
+// CompletionTimeout. If want is PORT_ACTIVE on InfiniBand, it skips PORT_ERR, which a port reports while it waits for
+// the subnet manager. The caller compares the event with want.
 func AwaitPortEvent(c *spec.C, e *Env, want verbs.EventType) verbs.AsyncEvent {
 	waits := e.IB && want == verbs.EventPortActive
 	for skipped := false; ; skipped = true {
@@ -90,9 +91,9 @@ func AwaitPortEvent(c *spec.C, e *Env, want verbs.EventType) verbs.AsyncEvent {
 	}
 }
 
-// skipOvertaken skips the PORT_ERR of a port that was waiting for the subnet manager when its PORT_ACTIVE has come first:
-// Linux queries the port for each event in a work of its own, and works that wait for a query overtake one another
-// (ib_dispatch_event and ib_cache_event_task of drivers/infiniband/core/cache.c).
+// skipOvertaken skips the PORT_ERR of a port that was waiting for the subnet manager when its PORT_ACTIVE has come
+// first: Linux queries the port for each event in a work of its own, and works that wait for a query overtake one
+// another (ib_dispatch_event and ib_cache_event_task of drivers/infiniband/core/cache.c).
 func skipOvertaken(c *spec.C, e *Env) {
 	if ev, err := AsyncEvent(c, e, 10*QuietPeriod); err == nil && ev.Type != verbs.EventPortErr {
 		c.Equal("event that PORT_ACTIVE has overtaken", ev.Type.String(), verbs.EventPortErr.String())
@@ -106,12 +107,11 @@ func ok(c *spec.C, step string, err error) {
 	}
 }
 
-// Must fails the case when err is not nil, without an observation: for steps that
-// the case needs and is not about.
+// Must fails the case if err is not nil, and records nothing. It is for steps that the case needs but is not about.
 func Must(c *spec.C, step string, err error) { ok(c, step, err) }
 
-// DestroyOnce returns a destructor that the case may call early. It is also deferred to the end
-// of the case, and does nothing the second time.
+// DestroyOnce returns a function that calls destroy the first time and does nothing afterwards. The end of the case
+// calls it too; an error of destroy fails the case.
 func DestroyOnce(c *spec.C, what string, destroy func(t verbs.Thread) error) func(c *spec.C) {
 	done := false
 	f := func(c *spec.C) {
@@ -125,7 +125,7 @@ func DestroyOnce(c *spec.C, what string, destroy func(t verbs.Thread) error) fun
 	return f
 }
 
-// AllocPD allocates a PD.
+// AllocPD allocates a PD, which is deallocated when the case ends.
 func (e *Env) AllocPD(c *spec.C) verbs.PD {
 	pd, err := e.Ctx.AllocPD(c.T)
 	ok(c, "alloc_pd", err)
@@ -140,14 +140,14 @@ type TD struct {
 	Free func(c *spec.C) // frees both; the case's end does it too
 }
 
-// AllocTD allocates a thread domain and a parent domain on it.
+// AllocTD allocates a thread domain and a parent domain on it, which are freed when the case ends.
 func (e *Env) AllocTD(c *spec.C) *TD {
 	td, err := e.Ctx.AllocTD(c.T, verbs.TDInitAttr{})
 	ok(c, "alloc_td", err)
 	return e.parentDomainOn(c, td)
 }
 
-// AllocIndependentTD is AllocTD with the independent attribute.
+// AllocIndependentTD is AllocTD for a thread domain with the independent attribute.
 func (e *Env) AllocIndependentTD(c *spec.C) *TD {
 	td, err := e.Ctx.AllocTD(c.T, verbs.TDInitAttr{CompMask: verbs.TDInitAttrIndependent, Independent: 1})
 	ok(c, "alloc_td (independent)", err)
@@ -178,7 +178,7 @@ func (e *Env) CreateCQ(c *spec.C, n int) verbs.CQ {
 	return cq
 }
 
-// Poll takes exactly n completions; it fails the case when they do not come.
+// Poll takes exactly n completions and fails the case unless they come within CompletionTimeout.
 func Poll(c *spec.C, cq verbs.CQ, n int) []verbs.WC {
 	wc := make([]verbs.WC, n)
 	if got := pollFor(c, cq, wc, CompletionTimeout); got < n {
@@ -187,13 +187,13 @@ func Poll(c *spec.C, cq verbs.CQ, n int) []verbs.WC {
 	return wc
 }
 
-// AwaitCompletions is Poll for a target with a known deviation that withholds completions: when
-// some are missing, that is recorded as a failed step, and the case may go on.
+// AwaitCompletions polls for n completions on a target that may be known to withhold some. If some are missing, that
+// is recorded as a failed step, and with a known deviation the case goes on: the result is then false.
 func AwaitCompletions(c *spec.C, step string, cq verbs.CQ, n int) ([]verbs.WC, bool) {
 	return AwaitCompletionsWithin(c, step, cq, n, CompletionTimeout)
 }
 
-// AwaitCompletionsWithin is AwaitCompletions for completions that must come within d.
+// AwaitCompletionsWithin is AwaitCompletions with a time other than CompletionTimeout.
 func AwaitCompletionsWithin(c *spec.C, step string, cq verbs.CQ, n int, d time.Duration) ([]verbs.WC, bool) {
 	wc := PollWithin(c, cq, n, d)
 	if len(wc) < n {
@@ -202,10 +202,10 @@ func AwaitCompletionsWithin(c *spec.C, step string, cq verbs.CQ, n int, d time.D
 	return wc, len(wc) == n
 }
 
-// PollOne takes one completion.
+// PollOne takes one completion, as Poll does.
 func PollOne(c *spec.C, cq verbs.CQ) verbs.WC { return Poll(c, cq, 1)[0] }
 
-// PollWithin takes up to n completions within d.
+// PollWithin returns up to n completions that come within d.
 func PollWithin(c *spec.C, cq verbs.CQ, n int, d time.Duration) []verbs.WC {
 	wc := make([]verbs.WC, n)
 	return wc[:pollFor(c, cq, wc, d)]
@@ -225,8 +225,8 @@ func pollFor(c *spec.C, cq verbs.CQ, wc []verbs.WC, d time.Duration) int {
 	return got
 }
 
-// RecordCompletions observes the completions, n at most, that come within QuietPeriod: for what hardware
-// decides.
+// RecordCompletions records up to n completions that come within QuietPeriod, without judging them: it is for what
+// hardware decides.
 func RecordCompletions(c *spec.C, step string, cq verbs.CQ, n int) []verbs.WC {
 	got := PollWithin(c, cq, n, QuietPeriod)
 	if len(got) == 0 {
@@ -238,14 +238,14 @@ func RecordCompletions(c *spec.C, step string, cq verbs.CQ, n int) []verbs.WC {
 	return got
 }
 
-// RecordErrno observes the errno of a call, for what hardware decides.
+// RecordErrno records the errno of a call without judging it, for what hardware decides, and returns it.
 func RecordErrno(c *spec.C, step string, err error) Errno {
 	e := verbs.ErrnoOf(err)
 	c.Observe(step, verbs.ErrnoName(e))
 	return e
 }
 
-// ExpectSuccess takes n completions that are all successes.
+// ExpectSuccess takes n completions and fails the case unless all are successful. It returns them.
 func ExpectSuccess(c *spec.C, cq verbs.CQ, n int) []verbs.WC {
 	wc := Poll(c, cq, n)
 	for i, w := range wc {
@@ -257,7 +257,7 @@ func ExpectSuccess(c *spec.C, cq verbs.CQ, n int) []verbs.WC {
 	return wc
 }
 
-// ExpectNoCompletion watches cq for d and fails the case when a completion appears.
+// ExpectNoCompletion watches cq for d and fails the case if a completion appears.
 func ExpectNoCompletion(c *spec.C, cq verbs.CQ, d time.Duration) {
 	if wc := PollWithin(c, cq, 1, d); len(wc) != 0 {
 		c.Completion("unexpected completion", wc[0])
@@ -265,14 +265,14 @@ func ExpectNoCompletion(c *spec.C, cq verbs.CQ, d time.Duration) {
 	}
 }
 
-// JoinThreads waits for threads that c.Go started.
+// JoinThreads waits for the end of threads that c.Go started.
 func JoinThreads(c *spec.C, threads ...verbs.Thread) {
 	for _, t := range threads {
 		c.T.Join(t)
 	}
 }
 
-// RunThreads starts n threads and waits for all of them.
+// RunThreads runs body in n new threads, with i from 0 to n-1, and waits for the end of all.
 func RunThreads(c *spec.C, n int, body func(c *spec.C, i int)) {
 	threads := make([]verbs.Thread, n)
 	for i := range n {

@@ -5,7 +5,7 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Opener is the process as one that has memory of other kinds.
+// Opener returns the case's process as one that can open other kinds of memory.
 func Opener(c *spec.C) verbs.MemoryOpener {
 	o, ok := c.Process().(verbs.MemoryOpener)
 	if !ok {
@@ -25,7 +25,7 @@ type Exported struct {
 	Free func(c *spec.C)
 }
 
-// ExportedKind is the kind of memory that cases of any exporter use: a GPU's where there is one.
+// ExportedKind returns the kind of memory for cases that need any exporter: a GPU's if there is one, else udmabuf.
 func ExportedKind(c *spec.C) verbs.MemoryKind {
 	if c.Has("gpu") {
 		return verbs.MemoryGPU
@@ -33,7 +33,7 @@ func ExportedKind(c *spec.C) verbs.MemoryKind {
 	return verbs.MemoryUdmabuf
 }
 
-// ExportOnly allocates n bytes of a kind and exports them. No region is on them yet.
+// ExportOnly allocates n bytes of a kind and exports them, without a region on them.
 func ExportOnly(c *spec.C, kind verbs.MemoryKind, n int) *Exported {
 	o := Opener(c)
 	m, err := o.OpenMemory(c.T, kind, verbs.MemoryOptions{})
@@ -47,21 +47,22 @@ func ExportOnly(c *spec.C, kind verbs.MemoryKind, n int) *Exported {
 	return x
 }
 
-// Exported allocates n bytes of a kind, exports them and registers all of them, at the buffer's addresses.
+// Exported allocates n bytes of a kind, exports them and registers all of them at their own addresses.
 func (e *Env) Exported(c *spec.C, kind verbs.MemoryKind, n int, access verbs.AccessFlags) *Exported {
 	x := ExportOnly(c, kind, n)
 	x.MR, x.Dereg = e.RegExported(c, x, 0, n, access)
 	return x
 }
 
-// RegExported registers n bytes of exported memory from byte off on, at the buffer's addresses.
+// RegExported registers n bytes of exported memory from byte off on, at their own addresses. It returns the region and
+// a function that deregisters it early.
 func (e *Env) RegExported(c *spec.C, x *Exported, off, n int, access verbs.AccessFlags) (verbs.MR, func(c *spec.C)) {
 	mr, err := e.PD.RegDmabufMR(c.T, x.Offset+uint64(off), uint64(n), x.Addr(off), x.FD, access)
 	ok(c, "reg_dmabuf_mr", err)
 	return mr, DestroyOnce(c, "dereg_mr", mr.Dereg)
 }
 
-// ExportedBuffer is memory of a kind in the other process, registered by a DMA-BUF.
+// ExportedBuffer allocates n bytes of a kind in the other process, exports them and registers the DMA-BUF.
 func (o *OtherProcess) ExportedBuffer(c *spec.C, kind verbs.MemoryKind, n int, access verbs.AccessFlags) *OtherBuffer {
 	return o.buffer(c, n, Args{"len": uint64(n), "access": uint64(access), "memory": uint64(kind)})
 }

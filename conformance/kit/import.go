@@ -5,7 +5,7 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Importer is the process of the case as one that can import.
+// Importer returns the case's process as one that can import contexts.
 func Importer(c *spec.C) verbs.Importer {
 	i, ok := c.Process().(verbs.Importer)
 	if !ok {
@@ -14,7 +14,7 @@ func Importer(c *spec.C) verbs.Importer {
 	return i
 }
 
-// Import opens the Env's device file once more; the case's end closes it, or the caller.
+// Import opens the Env's device file once more. The context is closed by closeImport, or when the case ends.
 func (e *Env) Import(c *spec.C) (ctx verbs.Context, closeImport func(c *spec.C)) {
 	i := Importer(c)
 	fd, err := i.DupCommandFD(c.T, e.Ctx)

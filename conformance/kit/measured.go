@@ -10,11 +10,11 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Simulated is the capability of a testbed whose device this project simulates.
+// Simulated is the capability of a testbed with a simulated device.
 const Simulated = "simulated"
 
-// Measured records got under step, a value that nothing but measurements of cards fixes. On a simulated device it holds when got
-// is want, the published value; on a card the value is recorded, and conform compares it with a record of published measurements
+// Measured records got, a value that only measurements of cards determine. On a simulated device it fails the case
+// unless got is want, the published value. On a card conform compares the record with published measurements
 // (fixtures/recordings/published-*.yaml, --baseline).
 func Measured(c *spec.C, step string, got, want any) {
 	if c.Has(Simulated) {
@@ -24,15 +24,16 @@ func Measured(c *spec.C, step string, got, want any) {
 	c.Observe(step, got)
 }
 
-// MeasuredCounter is Measured of a counter that has grown. One that a real device or its driver lacks is not recorded.
+// MeasuredCounter is Measured for the growth of a counter. It records nothing if a real device or its driver lacks the
+// counter.
 func MeasuredCounter(c *spec.C, step string, grown map[string]int, name string, want int) {
 	if got, has := grown[name]; has || c.Has(Simulated) {
 		Measured(c, step, got, want)
 	}
 }
 
-// MeasuredTime records a time in milliseconds, to the microsecond. Where time is virtual it holds when the time is at most share
-// of want away from want. Elsewhere the time is that of a busy machine, and not judged.
+// MeasuredTime records got in milliseconds, rounded to the microsecond. Where time is virtual it fails the case unless
+// got is within share*want of want. Elsewhere it does not judge, because the machine may be busy.
 func MeasuredTime(c *spec.C, step string, got, want time.Duration, share float64) {
 	c.Observe(step+report.TimeSuffix, math.Round(got.Seconds()*1e6)/1e3)
 	if !c.Has(ExactTime) {
@@ -42,13 +43,14 @@ func MeasuredTime(c *spec.C, step string, got, want time.Duration, share float64
 	c.True(step+" as measured", off <= share*want.Seconds(), "it took %v, and cards took %v", got, want)
 }
 
-// MeasuredVendor is a completion in error whose status the specification fixes and whose vendor byte was measured on cards.
+// MeasuredVendor checks the status of a completion, which the specification fixes, and its vendor error as Measured
+// does.
 func MeasuredVendor(c *spec.C, step string, wc verbs.WC, status verbs.WCStatus, vendor uint32) {
 	c.Status(step, wc, status)
 	Measured(c, step+": vendor_err", wc.VendorErr, vendor)
 }
 
-// Moving is what counters of a host grow by while body runs.
+// Moving returns by how much the counters of hosts 0 to hosts-1 grow while body runs.
 func Moving(c *spec.C, hosts int, body func()) []map[string]int {
 	before := make([]map[string]uint64, hosts)
 	for h := range before {
@@ -66,7 +68,7 @@ func Moving(c *spec.C, hosts int, body func()) []map[string]int {
 	return out
 }
 
-// SumOf adds the counters of a map whose names have one of the prefixes.
+// SumOf returns the sum of the counters whose names have one of the prefixes.
 func SumOf(grown map[string]int, prefixes ...string) (n int) {
 	for name, v := range grown {
 		for _, p := range prefixes {

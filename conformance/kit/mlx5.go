@@ -15,7 +15,7 @@ const (
 	CQMaskParentDomain uint32 = 1 << 1
 )
 
-// Mlx5 is the QP as mlx5 direct verbs see it.
+// Mlx5 returns the QP as mlx5 direct verbs see it. A target without them ends the case without a verdict.
 func Mlx5(c *spec.C, q *QP) verbs.Mlx5QP {
 	m, isMlx5 := q.QP.(verbs.Mlx5QP)
 	if !isMlx5 {
@@ -24,18 +24,18 @@ func Mlx5(c *spec.C, q *QP) verbs.Mlx5QP {
 	return m
 }
 
-// BFReg is the register that a QP rings its doorbell at.
+// BFReg returns the register at which a QP rings its doorbell.
 func BFReg(c *spec.C, q *QP) verbs.BFReg { return Mlx5(c, q).BFReg() }
 
-// ExpectNoLock holds when the register needs no lock, or when the library tells neither that nor the class, as a real one: there is no
-// observation, for a value that is always false says nothing.
+// ExpectNoLock fails the case if the register needs a lock. It does nothing where the library does not tell the class,
+// as real ones do not, and records nothing.
 func ExpectNoLock(c *spec.C, r verbs.BFReg) {
 	if r.Class != "" && r.NeedLock {
 		c.Failf("register %d of page %#x (%s) needs a lock", r.Index, r.UARPage, r.Class)
 	}
 }
 
-// LockStats are the lock counters of a QP or CQ.
+// LockStats returns the lock counters of a QP or CQ. A target that does not count ends the case without a verdict.
 func LockStats(c *spec.C, object any) verbs.LockStats {
 	l, counts := object.(verbs.LockCounter)
 	if !counts {
@@ -44,7 +44,7 @@ func LockStats(c *spec.C, object any) verbs.LockStats {
 	return l.LockStats()
 }
 
-// ExpectInOrder takes n successes whose wr_ids count up from 0.
+// ExpectInOrder takes n successful completions and fails the case unless their wr_ids count up from 0.
 func ExpectInOrder(c *spec.C, cq verbs.CQ, n int) {
 	for i, w := range ExpectSuccess(c, cq, n) {
 		if w.ID != uint64(i) {
@@ -53,7 +53,7 @@ func ExpectInOrder(c *spec.C, cq verbs.CQ, n int) {
 	}
 }
 
-// RecordMMIO records the writes to registers while body runs.
+// RecordMMIO returns the writes to the device's registers while body runs.
 func RecordMMIO(c *spec.C, body func()) []verbs.MMIOWrite {
 	log := c.TB.Log()
 	if log == nil {
@@ -64,7 +64,7 @@ func RecordMMIO(c *spec.C, body func()) []verbs.MMIOWrite {
 	return log.Stop()
 }
 
-// WritesToBFReg selects the doorbells and BlueFlame writes to a QP's register.
+// WritesToBFReg returns the doorbells, BlueFlame pushes and other writes that went to a QP's register.
 func WritesToBFReg(ws []verbs.MMIOWrite, r verbs.BFReg) []verbs.MMIOWrite {
 	var out []verbs.MMIOWrite
 	for _, w := range ws {
@@ -76,15 +76,15 @@ func WritesToBFReg(ws []verbs.MMIOWrite, r verbs.BFReg) []verbs.MMIOWrite {
 	return out
 }
 
-// BlueFlamePush is one BlueFlame push, put together from the blocks in which it arrived.
+// BlueFlamePush is one BlueFlame push, joined from the blocks in which it arrived.
 type BlueFlamePush struct {
 	QPN  uint32
 	Data []byte
 }
 
-// BlueFlamePushes puts the BlueFlame blocks of one register together: the first block of a push
-// begins with a control segment, which has the length of the request, and the others follow
-// right behind it. It fails the case when a block of another push comes in between.
+// BlueFlamePushes joins the BlueFlame blocks of one register, of block bytes each, into pushes. The first block of a
+// push begins with a control segment, which has the length of the request, and the others follow right behind it. It
+// fails the case if something comes in between, or if the last push is not whole.
 func BlueFlamePushes(c *spec.C, ws []verbs.MMIOWrite, block int) []BlueFlamePush {
 	var out []BlueFlamePush
 	left, next := 0, uint32(0)
@@ -118,8 +118,8 @@ func BlueFlamePushes(c *spec.C, ws []verbs.MMIOWrite, block int) []BlueFlamePush
 	return out
 }
 
-// WriteRawWQE writes request i, counted from 0, into the send queue of a QP on which the library has
-// posted nothing: an unsignalled RDMA WRITE of 8 bytes. It returns the doorbell value for it.
+// WriteRawWQE writes request i, counted from 0, into the send queue of a QP on which the library has posted nothing:
+// an unsignalled RDMA WRITE of 8 bytes. It does not ring, and returns the doorbell value.
 func WriteRawWQE(c *spec.C, q *QP, i uint16, from verbs.SGE, to *Buffer, off int) (doorbell uint64) {
 	wqe := make([]byte, prm.WQEBBSize)
 	ctrl := prm.CtrlSegment(wqe)
@@ -130,7 +130,7 @@ func WriteRawWQE(c *spec.C, q *QP, i uint16, from verbs.SGE, to *Buffer, off int
 	return DoorbellValue(ctrl)
 }
 
-// DoorbellValue is the 64-bit word that is written to the register to ring for a request.
+// DoorbellValue returns the 64-bit value that a program writes to the register to ring for a request.
 func DoorbellValue(ctrl prm.CtrlSegment) (v uint64) {
 	for _, b := range ctrl[:prm.DoorbellSize] {
 		v = v<<8 | uint64(b)
@@ -138,7 +138,7 @@ func DoorbellValue(ctrl prm.CtrlSegment) (v uint64) {
 	return v
 }
 
-// AwaitData waits until the 8 bytes at off in a buffer are want, and reports whether they are within d.
+// AwaitData waits up to d until the 8 bytes at off are want, and reports whether they are.
 func AwaitData(c *spec.C, b *Buffer, off int, want []byte, d time.Duration) bool {
 	for end := c.T.Now() + d; ; c.T.Sleep(QuietPeriod / 200) {
 		if bytes.Equal(b.Get(c, off, 8), want) {

@@ -13,22 +13,20 @@ import (
 	"github.com/rdmasim/rdmasim/verbs/player"
 )
 
-// OtherProcess is another process, on this host or another, that carries out commands of package
-// player.
+// OtherProcess is another process, on this host or another, that carries out commands of package player.
 type OtherProcess struct {
 	p        verbs.Player
 	answered bool // a command
 	Addr
 }
 
-// Args are the numbers of a player command.
+// Args are the numeric arguments of a player command, by name.
 type Args = map[string]uint64
 
-// RemoteHost is the host of the other end in a case that needs two nodes: the last host.
+// RemoteHost returns the number of the last host, which is the other end in a case that needs two nodes.
 func RemoteHost(c *spec.C) int { return len(c.TB.Hosts()) - 1 }
 
-// StartOtherProcess starts a process on a host with the given environment. Nothing is open
-// in it yet.
+// StartOtherProcess starts a process on a host with the given environment. It has nothing open.
 func StartOtherProcess(c *spec.C, host int, env map[string]string) *OtherProcess {
 	p, err := c.TB.Player(c.T, host, env)
 	if err != nil {
@@ -37,12 +35,12 @@ func StartOtherProcess(c *spec.C, host int, env map[string]string) *OtherProcess
 	return &OtherProcess{p: p}
 }
 
-// OpenOtherProcess is StartOtherProcess with the device open.
+// OpenOtherProcess starts a process on a host with the given environment and opens the device in it.
 func OpenOtherProcess(c *spec.C, host int, env map[string]string) *OtherProcess {
 	return openOtherProcess(c, host, env, nil)
 }
 
-// OpenIPv6 is Open with connections by IPv6.
+// OpenIPv6 is Open for connections by the GID of an IPv6 address.
 func OpenIPv6(c *spec.C) *Env {
 	e := Open(c)
 	gid, err := player.PickIPv6(c.T, e.Ctx, uint32(e.Port))
@@ -51,7 +49,7 @@ func OpenIPv6(c *spec.C) *Env {
 	return e
 }
 
-// OpenIPv4 is Open with connections by the GID of an IPv4 address.
+// OpenIPv4 is Open for connections by the GID of an IPv4 address.
 func OpenIPv4(c *spec.C, ip netip.Addr) *Env {
 	e := Open(c)
 	gid, err := player.PickIPv4(ipv4Number(ip))(c.T, e.Ctx, uint32(e.Port))
@@ -60,7 +58,7 @@ func OpenIPv4(c *spec.C, ip netip.Addr) *Env {
 	return e
 }
 
-// OpenOtherProcessIPv4 is OpenOtherProcess with connections by the GID of an IPv4 address.
+// OpenOtherProcessIPv4 is OpenOtherProcess for connections by the GID of an IPv4 address.
 func OpenOtherProcessIPv4(c *spec.C, host int, ip netip.Addr) *OtherProcess {
 	return openOtherProcess(c, host, nil, Args{"ipv4": uint64(ipv4Number(ip))})
 }
@@ -71,7 +69,7 @@ func ipv4Number(ip netip.Addr) uint32 {
 	return uint32(b[0])<<24 | uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3])
 }
 
-// OpenOtherProcessIPv6 is OpenOtherProcess with connections by IPv6.
+// OpenOtherProcessIPv6 is OpenOtherProcess for connections by the GID of an IPv6 address.
 func OpenOtherProcessIPv6(c *spec.C, host int) *OtherProcess {
 	return openOtherProcess(c, host, nil, Args{"ipv6": 1})
 }
@@ -84,7 +82,7 @@ func openOtherProcess(c *spec.C, host int, env map[string]string, args Args) *Ot
 	return o
 }
 
-// Do has the process carry out a command that must succeed.
+// Do runs a command in the process and fails the case unless it succeeds.
 func (o *OtherProcess) Do(c *spec.C, op string, args Args, data []byte) verbs.PlayerReply {
 	r, err := o.Try(c, op, args, data)
 	if err != nil || r.Errno != 0 {
@@ -93,9 +91,9 @@ func (o *OtherProcess) Do(c *spec.C, op string, args Args, data []byte) verbs.Pl
 	return r
 }
 
-// Try has the process carry out a command that may be refused: see Errno of the
-// reply. The error is ErrProcessDied when the process did not survive it. A process that ends
-// before its first answer could not start, which says nothing about the device: the case is an error.
+// Try runs a command in the process, which may refuse it with an errno in the reply. The error is ErrProcessDied if
+// the process did not survive the command. A process that dies before its first answer could not start, which says
+// nothing about the device: the case ends without a verdict.
 func (o *OtherProcess) Try(c *spec.C, op string, args Args, data []byte) (verbs.PlayerReply, error) {
 	r, err := o.p.Do(c.T, verbs.PlayerCommand{Op: op, Args: args, Data: data})
 	if errors.Is(err, verbs.ErrProcessDied) && !o.answered {
@@ -105,7 +103,8 @@ func (o *OtherProcess) Try(c *spec.C, op string, args Args, data []byte) (verbs.
 	return r, err
 }
 
-// DoErr is Try for a command that must not end the process; the errno of the reply becomes the error.
+// DoErr runs a command as Try does and returns the errno of the reply as an error. It fails the case if the process
+// dies.
 func (o *OtherProcess) DoErr(c *spec.C, op string, args Args, data []byte) (verbs.PlayerReply, error) {
 	r, err := o.Try(c, op, args, data)
 	ok(c, op+" in the other process", err)
@@ -115,15 +114,15 @@ func (o *OtherProcess) DoErr(c *spec.C, op string, args Args, data []byte) (verb
 	return r, nil
 }
 
-// OpenUnprivileged is OpenOtherProcess in a process that then gives up CAP_NET_RAW, CAP_IPC_LOCK and all
-// but memlock bytes of memory that it may lock.
+// OpenUnprivileged is OpenOtherProcess on the first host, in a process that then gives up CAP_NET_RAW and CAP_IPC_LOCK
+// and may lock only memlock bytes of memory.
 func OpenUnprivileged(c *spec.C, memlock uint64) *OtherProcess {
 	o := openOtherProcess(c, 0, nil, Args{"cqe": 16})
 	o.Do(c, player.Drop, Args{"memlock": memlock}, nil)
 	return o
 }
 
-// Kill ends the process at once.
+// Kill ends the process as SIGKILL does.
 func (o *OtherProcess) Kill(c *spec.C) { o.p.Kill(c.T) }
 
 // OtherQP is a queue pair of the other process.
@@ -134,13 +133,13 @@ type OtherQP struct {
 	Values  Args
 }
 
-// CreateQP creates a queue pair there; the op is player.CreateQP or AllocTDQP.
+// CreateQP creates a queue pair in the process; op is player.CreateQP or player.AllocTDQP.
 func (o *OtherProcess) CreateQP(c *spec.C, op string, args Args) *OtherQP {
 	v := o.Do(c, op, args, nil).Values
 	return &OtherQP{o, v["qp"], uint32(v["qpn"]), v}
 }
 
-// Connect takes the QP to a state, usually RTS, with the peer and the attributes of opt.
+// Connect takes the QP to a state, usually RTS, with the attributes of opt and peer as its peer.
 func (q *OtherQP) Connect(c *spec.C, peer Peer, opt Options, to verbs.QPState) {
 	q.Process.Do(c, player.Connect, Args{"qp": q.ID, "to": uint64(to), "dest_qpn": uint64(peer.QPN), "dlid": uint64(peer.LID), "rq_psn": uint64(peer.PSN),
 		"sq_psn": uint64(opt.PSN), "mtu": uint64(opt.MTU), "access": uint64(opt.Access), "timeout": uint64(opt.Timeout),
@@ -148,10 +147,10 @@ func (q *OtherQP) Connect(c *spec.C, peer Peer, opt Options, to verbs.QPState) {
 		"rd": uint64(opt.RdAtomic), "dest_rd": uint64(opt.RdAtomic), "type": uint64(opt.Type), "qkey": QKey}, peer.GID[:])
 }
 
-// Peer describes the QP to the other end; its requests begin at psn.
+// Peer returns the QP as the other end needs to know it; its requests begin at psn.
 func (q *OtherQP) Peer(psn uint32) Peer { return Peer{q.QPN, q.Process.Addr, psn} }
 
-// OtherBuffer is registered memory of the other process.
+// OtherBuffer is registered memory of the other process. Offsets are in bytes.
 type OtherBuffer struct {
 	Process *OtherProcess
 	ID      uint64
@@ -160,7 +159,7 @@ type OtherBuffer struct {
 	Len     int
 }
 
-// Buffer maps and registers n bytes there; pd 0 is its first PD.
+// Buffer maps and registers n bytes in the process; pd 0 is its first PD.
 func (o *OtherProcess) Buffer(c *spec.C, n int, access verbs.AccessFlags, pd uint64) *OtherBuffer {
 	return o.buffer(c, n, Args{"len": uint64(n), "access": uint64(access), "pd": pd})
 }
@@ -170,12 +169,13 @@ func (o *OtherProcess) buffer(c *spec.C, n int, a Args) *OtherBuffer {
 	return &OtherBuffer{o, v["buf"], v["addr"], uint32(v["rkey"]), n}
 }
 
-// PagedBuffer maps n bytes that nobody has touched, and registers them for paging on demand.
+// PagedBuffer maps n bytes in the process, whose pages come with their first touch, and registers them for on-demand
+// paging.
 func (o *OtherProcess) PagedBuffer(c *spec.C, n int, access verbs.AccessFlags) *OtherBuffer {
 	return o.buffer(c, n, Args{"len": uint64(n), "access": uint64(access | verbs.AccessOnDemand), "lazy": 1})
 }
 
-// Get reads n bytes at off.
+// Get returns the n bytes at off.
 func (b *OtherBuffer) Get(c *spec.C, off, n int) []byte {
 	return b.Process.Do(c, player.ReadBuffer, Args{"buf": b.ID, "off": uint64(off), "len": uint64(n)}, nil).Data
 }
@@ -185,13 +185,13 @@ func (b *OtherBuffer) Set(c *spec.C, off int, p []byte) {
 	b.Process.Do(c, player.WriteBuffer, Args{"buf": b.ID, "off": uint64(off)}, p)
 }
 
-// WriteTo is a signalled RDMA write to the other process.
+// WriteTo returns a signalled RDMA write to off in the buffer.
 func (b *OtherBuffer) WriteTo(id uint64, off int, sges ...verbs.SGE) verbs.SendWR {
 	return verbs.SendWR{ID: id, Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled, SGEs: sges,
 		RemoteAddr: b.Addr + uint64(off), RKey: b.RKey}
 }
 
-// AwaitStatuses has the other process poll until n completions and returns their statuses.
+// AwaitStatuses has the process poll for n completions, at most for timeout, and returns the statuses that came.
 func (o *OtherProcess) AwaitStatuses(c *spec.C, n int, timeout time.Duration) []verbs.WCStatus {
 	v := o.Do(c, player.Wait, Args{"n": uint64(n), "timeout": uint64(timeout)}, nil).Values
 	st := make([]verbs.WCStatus, v["n"])
@@ -201,36 +201,36 @@ func (o *OtherProcess) AwaitStatuses(c *spec.C, n int, timeout time.Duration) []
 	return st
 }
 
-// Recv posts n receives of a buffer there.
+// Recv posts n receives, each of the whole buffer b.
 func (q *OtherQP) Recv(c *spec.C, b *OtherBuffer, n int) {
 	q.Process.Do(c, player.PostRecv, Args{"qp": q.ID, "buf": b.ID, "len": uint64(b.Len), "count": uint64(n)}, nil)
 }
 
-// ReadFrom is a signalled RDMA read from the other process.
+// ReadFrom returns a signalled RDMA read from off in the buffer.
 func (b *OtherBuffer) ReadFrom(id uint64, off int, sges ...verbs.SGE) verbs.SendWR {
 	w := b.WriteTo(id, off, sges...)
 	w.Opcode = verbs.WRRDMARead
 	return w
 }
 
-// FetchAdd is a signalled fetch-and-add on a word of the other process.
+// FetchAdd returns a signalled fetch-and-add on the word at off.
 func (b *OtherBuffer) FetchAdd(id uint64, off int, add uint64, sges ...verbs.SGE) verbs.SendWR {
 	w := b.WriteTo(id, off, sges...)
 	w.Opcode, w.CompareAdd = verbs.WRAtomicFetchAdd, add
 	return w
 }
 
-// CmpSwap is a signalled compare-and-swap on a word of the other process.
+// CmpSwap returns a signalled compare-and-swap on the word at off.
 func (b *OtherBuffer) CmpSwap(id uint64, off int, compare, swap uint64, sges ...verbs.SGE) verbs.SendWR {
 	w := b.WriteTo(id, off, sges...)
 	w.Opcode, w.CompareAdd, w.Swap = verbs.WRAtomicCmpSwp, compare, swap
 	return w
 }
 
-// SetWord writes 8 bytes in the host's order.
+// SetWord writes v to the 8 bytes at off in the host's byte order.
 func (b *OtherBuffer) SetWord(c *spec.C, off int, v uint64) { b.Set(c, off, HostWordBytes(v)) }
 
-// ConnectOtherQPs connects two queue pairs of other processes.
+// ConnectOtherQPs connects two queue pairs of other processes to each other.
 func ConnectOtherQPs(c *spec.C, a, b *OtherQP, o Options) {
 	back := o
 	back.PSN = o.NthPSN(0x1000)
@@ -238,13 +238,13 @@ func ConnectOtherQPs(c *spec.C, a, b *OtherQP, o Options) {
 	a.Connect(c, b.Peer(back.PSN), o, verbs.QPSRTS)
 }
 
-// RemotePair connects a QP of this process to one of a process on the far host.
+// RemotePair creates a QP in this process and one in a process on RemoteHost, and connects them.
 func (e *Env) RemotePair(c *spec.C, o Options) (*QP, *OtherQP) {
 	return e.PairWith(c, OpenOtherProcess(c, RemoteHost(c), nil), o)
 }
 
-// WithLongTimeout returns options for a connection whose packets are counted. Where time is not exact,
-// a response may take longer than the usual timeout of 67 ms, so the timeout becomes a second.
+// WithLongTimeout returns options for a connection whose packets are counted. Where time is not exact, a response may
+// take longer than the usual timeout of 67 ms, so the timeout becomes 1.07 s.
 func WithLongTimeout(c *spec.C, o Options) Options {
 	if !c.Has(ExactTime) {
 		o.Timeout = 18
@@ -252,12 +252,12 @@ func WithLongTimeout(c *spec.C, o Options) Options {
 	return o
 }
 
-// PairWith connects a QP of this process to one of another.
+// PairWith creates a QP in this process and one in another, and connects them.
 func (e *Env) PairWith(c *spec.C, other *OtherProcess, o Options) (*QP, *OtherQP) {
 	return e.PairWithModified(c, other, o, func(*verbs.QPAttr) {})
 }
 
-// PairWithModified is PairWith with attributes of this process's QP changed before each step.
+// PairWithModified is PairWith with change applied to the attributes of this process's QP before each step.
 func (e *Env) PairWithModified(c *spec.C, other *OtherProcess, o Options, change func(a *verbs.QPAttr)) (*QP, *OtherQP) {
 	a := e.CreateQP(c, o)
 	b := other.CreateQP(c, player.CreateQP, Args{"type": uint64(o.Type)})

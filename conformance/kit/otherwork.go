@@ -15,7 +15,7 @@ type OtherSRQ struct {
 	ID      uint64 // in the other process: argument srq of CreateQP
 }
 
-// CreateSRQ creates an SRQ there for at least wr receives of sge entries.
+// CreateSRQ creates an SRQ in the process for at least wr receives of sge entries.
 func (o *OtherProcess) CreateSRQ(c *spec.C, wr, sge int) *OtherSRQ {
 	v := o.Do(c, player.CreateSRQ, Args{"max_wr": uint64(wr), "max_sge": uint64(sge)}, nil).Values
 	return &OtherSRQ{o, v["srq"]}
@@ -27,7 +27,7 @@ type Part struct {
 	Off, Len int
 }
 
-// Part is n bytes of the buffer from off.
+// Part returns the n bytes from off as an SGE of the other process.
 func (b *OtherBuffer) Part(off, n int) Part { return Part{b, off, n} }
 
 // withParts adds the SGEs to the arguments of a command.
@@ -42,19 +42,19 @@ func withParts(args Args, parts []Part) Args {
 	return args
 }
 
-// Recv posts a receive of several SGEs there.
+// Recv posts a receive with an SGE for each part.
 func (s *OtherSRQ) Recv(c *spec.C, id uint64, parts ...Part) {
 	s.Process.Do(c, player.PostSRQ, withParts(Args{"srq": s.ID, "id": id}, parts), nil)
 }
 
-// Post has the other process post a send request of several SGEs: ID, opcode, flags, immediate and remote address of wr, whose
-// own SGEs, of this process, have no meaning there.
+// Post posts a send request in the other process with an SGE for each part. ID, opcode, flags, immediate, remote
+// address, key and atomic operands are those of wr; its SGEs, of this process, do not count.
 func (q *OtherQP) Post(c *spec.C, wr verbs.SendWR, parts ...Part) {
 	q.Process.Do(c, player.PostSend, withParts(Args{"qp": q.ID, "id": wr.ID, "opcode": uint64(wr.Opcode), "flags": uint64(wr.Flags), "imm": uint64(wr.Imm),
 		"remote": wr.RemoteAddr, "rkey": uint64(wr.RKey), "compare": wr.CompareAdd, "swap": wr.Swap}, parts), nil)
 }
 
-// Completions has the other process poll until n completions, which must come within CompletionTimeout.
+// Completions has the process poll for n completions and fails the case unless they come within CompletionTimeout.
 func (o *OtherProcess) Completions(c *spec.C, n int) []verbs.WC {
 	wc := o.CompletionsWithin(c, n, CompletionTimeout)
 	if len(wc) < n {
@@ -63,7 +63,7 @@ func (o *OtherProcess) Completions(c *spec.C, n int) []verbs.WC {
 	return wc
 }
 
-// CompletionsWithin is up to n completions that come within d.
+// CompletionsWithin has the process poll for up to n completions within d, and returns them.
 func (o *OtherProcess) CompletionsWithin(c *spec.C, n int, d time.Duration) []verbs.WC {
 	v := o.Do(c, player.Wait, Args{"n": uint64(n), "timeout": uint64(d)}, nil).Values
 	wc := make([]verbs.WC, v["n"])

@@ -5,16 +5,16 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Page is the size of the pages that cases of on-demand paging count in, in bytes.
+// Page is the page size, in bytes, in which cases of on-demand paging count.
 const Page = 4096
 
-// Paged maps n bytes, a whole number of pages, that nobody has touched, and registers them for paging on demand. The
-// buffer has no red zones: writing them would touch it.
+// Paged maps n bytes, a whole number of pages that come with their first touch, and registers them for on-demand
+// paging. The buffer has no red zones, because writing them would touch its pages.
 func (e *Env) Paged(c *spec.C, n int, access verbs.AccessFlags) *Buffer {
 	return e.PagedOver(c, MapLazily(c, n), n, access)
 }
 
-// MapLazily maps n bytes that nobody has touched.
+// MapLazily maps n bytes whose pages come with their first touch.
 func MapLazily(c *spec.C, n int) verbs.Buffer {
 	m, err := c.Process().Map(c.T, uint64(n), verbs.MapOptions{Lazy: true})
 	ok(c, "map memory", err)
@@ -22,7 +22,7 @@ func MapLazily(c *spec.C, n int) verbs.Buffer {
 	return m
 }
 
-// PagedOver registers n bytes of a mapping for paging on demand.
+// PagedOver registers the first n bytes of a mapping for on-demand paging.
 func (e *Env) PagedOver(c *spec.C, m verbs.Buffer, n int, access verbs.AccessFlags) *Buffer {
 	b := &Buffer{Mem: m, Len: n, bare: true}
 	mr, err := e.PD.RegMR(c.T, m.Addr(), uint64(n), access|verbs.AccessOnDemand)
@@ -32,7 +32,7 @@ func (e *Env) PagedOver(c *spec.C, m verbs.Buffer, n int, access verbs.AccessFla
 	return b
 }
 
-// Pages are the pages of a buffer, whose mapping a program can change.
+// Pages returns the buffer's memory as one whose pages a program can change.
 func (b *Buffer) Pages(c *spec.C) verbs.PagedBuffer {
 	p, ok := b.Mem.(verbs.PagedBuffer)
 	if !ok {

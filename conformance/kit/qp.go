@@ -6,7 +6,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Options say how queue pairs are made and connected. Default gives the usual ones.
+// Options say how queue pairs are made and connected; Default returns the usual ones. Timeout and MinRNRTimer are
+// codes, as in verbs.QPAttr.
 type Options struct {
 	Type   verbs.QPType
 	Cap    verbs.QPCap
@@ -33,15 +34,15 @@ type Options struct {
 	RdAtomic    uint8 // both max_rd_atomic and max_dest_rd_atomic
 }
 
-// Default is RC with room for 64 requests of 4 SGEs on either queue, MTU 1024, a
-// timeout of 4.096 us * 2^14, 7 retries of both kinds (the second: for ever).
+// Default returns the options of an RC QP with room for 64 requests of 4 SGEs on either queue, MTU 1024, an ACK
+// timeout of 4.096 us * 2^14 (67 ms), 7 retries, and RNR retries without limit.
 func Default() Options {
 	return Options{Type: verbs.QPTRC, Cap: verbs.QPCap{MaxSendWR: 64, MaxRecvWR: 64, MaxSendSGE: 4, MaxRecvSGE: 4},
 		CQE: 255, Access: RemoteAll, MTU: verbs.MTU1024, PSN: 0x123456, Timeout: 14, RetryCnt: 7, RNRRetry: 7,
 		MinRNRTimer: 12, RdAtomic: 8}
 }
 
-// QP is a queue pair with its CQs and how it is to be connected.
+// QP is a queue pair with its CQs and the options to connect it.
 type QP struct {
 	verbs.QP
 	Env            *Env
@@ -50,7 +51,7 @@ type QP struct {
 	DestroyNow     func(c *spec.C) // destroys it; the case's end does it too
 }
 
-// CreateQP creates a queue pair in RESET.
+// CreateQP creates a queue pair in RESET, and CQs for it unless the options have them.
 func (e *Env) CreateQP(c *spec.C, o Options) *QP {
 	if o.Type == verbs.QPTXRCSend { // mlx5 refuses one with room for receives
 		o.Cap.MaxRecvWR, o.Cap.MaxRecvSGE = 0, 0
@@ -69,8 +70,8 @@ func (e *Env) CreateQP(c *spec.C, o Options) *QP {
 	return q
 }
 
-// RecordCreate observes whether there are queue pairs of the options, for what hardware decides, and
-// reports it.
+// RecordCreate records the errno of creating a queue pair with the options, which hardware decides, and reports
+// whether it was created. The queue pair is destroyed at once.
 func (e *Env) RecordCreate(c *spec.C, step string, o Options) bool {
 	cq := e.CreateCQ(c, 16)
 	q, err := e.pdFor(o).CreateQP(c.T, (&QP{SendCQ: cq, RecvCQ: cq, Opt: o}).InitAttr())
@@ -88,7 +89,7 @@ func (e *Env) pdFor(o Options) verbs.PD {
 	return e.PD
 }
 
-// InitAttr is what the QP was created with.
+// InitAttr returns the attributes with which the QP is created.
 func (q *QP) InitAttr() verbs.QPInitAttr {
 	a := verbs.QPInitAttr{Type: q.Opt.Type, SendCQ: q.SendCQ, RecvCQ: q.RecvCQ, Cap: q.Opt.Cap, SigAll: q.Opt.SigAll,
 		SRQ: q.Opt.SRQ, Direct: q.Opt.Direct}
@@ -105,7 +106,7 @@ type Peer struct {
 	PSN uint32 // of its first request
 }
 
-// Peer describes the QP to the other end.
+// Peer returns the QP as the other end needs to know it.
 func (q *QP) Peer() Peer { return Peer{q.QPN(), q.Env.LocalAddr, q.Opt.PSN} }
 
 // Attributes that each transition to RTS must have.
@@ -121,8 +122,7 @@ const (
 // QKey is the Q_Key of UD queue pairs.
 const QKey = 0x11111111
 
-// AttrFor returns every attribute that bringing the QP up to RTS with the given peer takes; State is
-// not set.
+// AttrFor returns the attributes of all steps to RTS with the given peer, without State.
 func (q *QP) AttrFor(p Peer) verbs.QPAttr {
 	o := q.Opt
 	return verbs.QPAttr{Port: q.Env.Port, Access: o.Access, QKey: QKey, PathMTU: o.MTU, DestQPN: p.QPN, RQPSN: p.PSN,
@@ -130,14 +130,14 @@ func (q *QP) AttrFor(p Peer) verbs.QPAttr {
 		MaxRdAtomic: o.RdAtomic, MaxDestRdAtomic: o.RdAtomic, AH: q.Env.PathTo(p.Addr)}
 }
 
-// AHTo is the address vector to a port or a group, with a global route.
+// AHTo returns the address vector to a port or a group, with a global route.
 func (e *Env) AHTo(to Addr) verbs.AHAttr {
 	return verbs.AHAttr{IsGlobal: true, Port: e.Port, DLID: to.LID,
 		GRH: verbs.GRH{DGID: to.GID, SGIDIndex: uint8(e.GID.Index), HopLimit: 64}}
 }
 
-// PathTo is the address vector to the peer of a connection: on InfiniBand without a global route,
-// as inside a subnet.
+// PathTo returns the address vector to the peer of a connection, on InfiniBand without a global route, as inside a
+// subnet.
 func (e *Env) PathTo(to Addr) verbs.AHAttr {
 	if e.IB {
 		return verbs.AHAttr{Port: e.Port, DLID: to.LID}
@@ -145,8 +145,8 @@ func (e *Env) PathTo(to Addr) verbs.AHAttr {
 	return e.AHTo(to)
 }
 
-// Group is the address of a multicast group. On InfiniBand its LID would come from the
-// subnet administrator; any in the range of groups is as good to ports of one link.
+// Group returns the address of a multicast group. On InfiniBand its LID would come from the subnet administrator;
+// ports of one link accept any in the range of groups.
 func (e *Env) Group(gid verbs.GID) Addr {
 	if e.IB {
 		return Addr{gid, roce.FirstMulticastLID + uint16(gid[15])}
@@ -154,7 +154,7 @@ func (e *Env) Group(gid verbs.GID) Addr {
 	return Addr{GID: gid}
 }
 
-// MaskFor is the mask of attributes that a QP of this type must be given to enter a state.
+// MaskFor returns the mask of attributes that a QP of this type needs to enter a state.
 func MaskFor(t verbs.QPType, to verbs.QPState) verbs.QPAttrMask {
 	switch to {
 	case verbs.QPSInit:
@@ -181,9 +181,9 @@ func MaskFor(t verbs.QPType, to verbs.QPState) verbs.QPAttrMask {
 	return verbs.QPMaskState
 }
 
-// StepTo moves the QP into a state with the attributes that the transition needs. A target may be
-// known to let an earlier error overtake the reset that followed it: then the refusal is recorded
-// as a step of the case, and the QP is reset again.
+// StepTo moves the QP into a state with the attributes that the transition needs, and fails the case if it is refused.
+// A target may be known to let an earlier error overtake the reset after it: then the refusal is recorded as a step of
+// the case, and the QP is reset and moved again.
 func (q *QP) StepTo(c *spec.C, p Peer, to verbs.QPState) {
 	step := "modify_qp to " + to.String()
 	a := q.AttrFor(p)
@@ -204,19 +204,20 @@ func (q *QP) BringUp(c *spec.C, p Peer, to verbs.QPState) {
 	}
 }
 
-// ModifyState modifies nothing but the state (to RESET, ERR).
+// ModifyState modifies only the state, to RESET or ERR.
 func (q *QP) ModifyState(c *spec.C, s verbs.QPState) {
 	ok(c, "modify_qp to "+s.String(), q.Modify(c.T, &verbs.QPAttr{State: s}, verbs.QPMaskState))
 }
 
-// QueryState is the state that query_qp reports.
+// QueryState returns the state that ibv_query_qp reports.
 func (q *QP) QueryState(c *spec.C) verbs.QPState {
 	a, _, err := q.Query(c.T, verbs.QPMaskState)
 	ok(c, "query_qp", err)
 	return a.State
 }
 
-// Pair is two connected queue pairs of one device: A is the requester, B the responder.
+// Pair is two connected queue pairs of one device: A is the requester, B the responder. UnconnectedPair leaves them in
+// RESET.
 type Pair struct {
 	*Env
 	A, B *QP
@@ -225,14 +226,14 @@ type Pair struct {
 // NewPair opens the device and connects a pair over it.
 func NewPair(c *spec.C, o Options) *Pair { return Open(c).Pair(c, o) }
 
-// UnconnectedPair creates a pair in RESET.
+// UnconnectedPair creates two queue pairs in RESET.
 func (e *Env) UnconnectedPair(c *spec.C, o Options) *Pair {
 	a := e.CreateQP(c, o)
 	o.PSN = o.NthPSN(0x1000)
 	return &Pair{e, a, e.CreateQP(c, o)}
 }
 
-// Pair creates and connects a pair.
+// Pair creates two queue pairs and connects them to each other.
 func (e *Env) Pair(c *spec.C, o Options) *Pair {
 	p := e.UnconnectedPair(c, o)
 	p.Connect(c)
@@ -245,7 +246,7 @@ func (p *Pair) Connect(c *spec.C) {
 	p.A.BringUp(c, p.B.Peer(), verbs.QPSRTS)
 }
 
-// Post posts send requests, all of which must be accepted.
+// Post posts send requests and fails the case if one is refused.
 func (q *QP) Post(c *spec.C, wrs ...verbs.SendWR) {
 	if bad, err := q.PostSend(c.T, wrs); err != nil {
 		c.Failf("post_send: want success, got %s at request %d of %d (%v)",
@@ -253,7 +254,7 @@ func (q *QP) Post(c *spec.C, wrs ...verbs.SendWR) {
 	}
 }
 
-// Recv posts receive requests, all of which must be accepted.
+// Recv posts receive requests and fails the case if one is refused.
 func (q *QP) Recv(c *spec.C, wrs ...verbs.RecvWR) {
 	if bad, err := q.PostRecv(c.T, wrs); err != nil {
 		c.Failf("post_recv: want success, got %s at request %d of %d (%v)",
@@ -261,57 +262,58 @@ func (q *QP) Recv(c *spec.C, wrs ...verbs.RecvWR) {
 	}
 }
 
-// RecvInto posts one receive.
+// RecvInto posts one receive and fails the case if it is refused.
 func (q *QP) RecvInto(c *spec.C, id uint64, sges ...verbs.SGE) {
 	q.Recv(c, verbs.RecvWR{ID: id, SGEs: sges})
 }
 
-// Send is a signalled send.
+// Send returns a signalled send.
 func Send(id uint64, sges ...verbs.SGE) verbs.SendWR {
 	return verbs.SendWR{ID: id, Opcode: verbs.WRSend, Flags: verbs.SendSignaled, SGEs: sges}
 }
 
-// Write is a signalled RDMA write to off in the remote buffer.
+// Write returns a signalled RDMA write to off in the remote buffer.
 func Write(id uint64, to *Buffer, off int, sges ...verbs.SGE) verbs.SendWR {
 	return verbs.SendWR{ID: id, Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled, SGEs: sges,
 		RemoteAddr: to.Addr(off), RKey: to.MR.RKey()}
 }
 
-// Read is a signalled RDMA read from off in the remote buffer.
+// Read returns a signalled RDMA read from off in the remote buffer.
 func Read(id uint64, from *Buffer, off int, sges ...verbs.SGE) verbs.SendWR {
 	w := Write(id, from, off, sges...)
 	w.Opcode = verbs.WRRDMARead
 	return w
 }
 
-// CmpSwap is a signalled compare-and-swap of the word at off.
+// CmpSwap returns a signalled compare-and-swap on the word at off.
 func CmpSwap(id uint64, on *Buffer, off int, compare, swap uint64, sges ...verbs.SGE) verbs.SendWR {
 	w := Write(id, on, off, sges...)
 	w.Opcode, w.CompareAdd, w.Swap = verbs.WRAtomicCmpSwp, compare, swap
 	return w
 }
 
-// FetchAdd is a signalled fetch-and-add on the word at off.
+// FetchAdd returns a signalled fetch-and-add on the word at off.
 func FetchAdd(id uint64, on *Buffer, off int, add uint64, sges ...verbs.SGE) verbs.SendWR {
 	w := Write(id, on, off, sges...)
 	w.Opcode, w.CompareAdd = verbs.WRAtomicFetchAdd, add
 	return w
 }
 
-// PostAndPoll posts one request and takes its completion from the send CQ.
+// PostAndPoll posts one request and returns the next completion of the send CQ.
 func (q *QP) PostAndPoll(c *spec.C, wr verbs.SendWR) verbs.WC {
 	q.Post(c, wr)
 	return PollOne(c, q.SendCQ)
 }
 
-// ExpectSendRefused checks that posting fails with an errno of the set at the request numbered at. It
-// returns false where a target is known to accept them all: the requests are posted then.
+// ExpectSendRefused checks that posting fails with an errno of set at request number at. It returns false if the
+// target is known to accept the requests, which are then posted.
 func (q *QP) ExpectSendRefused(c *spec.C, step string, at int, wrs []verbs.SendWR, set ...Errno) bool {
 	bad, err := q.PostSend(c.T, wrs)
 	return refused(c, step, bad, at, err, set...)
 }
 
-// ExpectRecvRefused is ExpectSendRefused for receives.
+// ExpectRecvRefused checks that posting receives fails with want at request number at. It returns false if the target
+// is known to accept them, which are then posted.
 func (q *QP) ExpectRecvRefused(c *spec.C, step string, at int, wrs []verbs.RecvWR, want Errno) bool {
 	bad, err := q.PostRecv(c.T, wrs)
 	return refused(c, step, bad, at, err, want)
@@ -330,7 +332,7 @@ func refused(c *spec.C, step string, bad, at int, err error, set ...Errno) bool 
 	return true
 }
 
-// ExpectFlushed takes n completions and fails the case unless all are WR_FLUSH_ERR.
+// ExpectFlushed takes n completions and fails the case unless all are WR_FLUSH_ERR. It returns them.
 func ExpectFlushed(c *spec.C, cq verbs.CQ, n int) []verbs.WC {
 	wc := Poll(c, cq, n)
 	for _, w := range wc {

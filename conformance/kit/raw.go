@@ -6,8 +6,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// PostRaw puts a WQE at the beginning of a send queue on which the library has posted nothing, and
-// rings for it. The WQE names QP qpn; imm is the last word of its control segment, and the body follows that.
+// PostRaw writes a WQE to the beginning of a send queue on which the library has posted nothing, and rings for it. The
+// WQE names QP qpn; imm is the last word of its control segment, and body follows that.
 func PostRaw(c *spec.C, q *QP, op prm.WQEOpcode, qpn, imm uint32, body ...byte) {
 	ds := (prm.CtrlSegmentSize + len(body)) / prm.DSSize
 	blocks := (ds*prm.DSSize + prm.WQEBBSize - 1) / prm.WQEBBSize
@@ -23,8 +23,8 @@ func PostRaw(c *spec.C, q *QP, op prm.WQEOpcode, qpn, imm uint32, body ...byte) 
 	ok(c, "ring", m.RingDoorbell(c.T, DoorbellValue(bell)))
 }
 
-// PollRaw is the completion of a request that was posted behind the library's back. What the library adds from its own notes of that
-// place (wr_id, opcode, byte_len, flags) is not recorded: it is of whatever request was there before.
+// PollRaw takes the completion of a request that was posted behind the library's back. It returns it with wr_id,
+// opcode, byte_len and flags zeroed, since the library takes them from its notes of an earlier request in that place.
 func PollRaw(c *spec.C, cq verbs.CQ) verbs.WC {
 	wc := PollOne(c, cq)
 	wc.ID, wc.Opcode, wc.ByteLen, wc.Flags = 0, 0, 0, 0

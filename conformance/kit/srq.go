@@ -16,14 +16,14 @@ type SRQ struct {
 // CreateSRQ creates an SRQ for at least wr receives of sge entries.
 func (e *Env) CreateSRQ(c *spec.C, wr, sge int) *SRQ { return e.CreateSRQOn(c, e.PD, wr, sge) }
 
-// CreateSRQOn is CreateSRQ on a PD.
+// CreateSRQOn creates an SRQ on a PD for at least wr receives of sge entries.
 func (e *Env) CreateSRQOn(c *spec.C, pd verbs.PD, wr, sge int) *SRQ {
 	s, err := pd.CreateSRQ(c.T, verbs.SRQInitAttr{MaxWR: uint32(wr), MaxSGE: uint32(sge)})
 	ok(c, "create_srq", err)
 	return &SRQ{s, DestroyOnce(c, "destroy_srq", s.Destroy)}
 }
 
-// Recv posts receives, all of which must be accepted.
+// Recv posts receives and fails the case if one is refused.
 func (s *SRQ) Recv(c *spec.C, wrs ...verbs.RecvWR) {
 	if bad, err := s.PostRecv(c.T, wrs); err != nil {
 		c.Failf("post_srq_recv: want success, got %s at request %d of %d (%v)",
@@ -31,13 +31,13 @@ func (s *SRQ) Recv(c *spec.C, wrs ...verbs.RecvWR) {
 	}
 }
 
-// RecvInto posts one receive.
+// RecvInto posts one receive and fails the case if it is refused.
 func (s *SRQ) RecvInto(c *spec.C, id uint64, sges ...verbs.SGE) {
 	s.Recv(c, verbs.RecvWR{ID: id, SGEs: sges})
 }
 
-// EventsWithin takes and acknowledges the asynchronous events of the given types that
-// come within d of each other.
+// EventsWithin takes and acknowledges asynchronous events as long as each comes within d of the one before. It returns
+// those of the given types.
 func (e *Env) EventsWithin(c *spec.C, d time.Duration, types ...verbs.EventType) []verbs.AsyncEvent {
 	var out []verbs.AsyncEvent
 	for {

@@ -10,8 +10,8 @@ import (
 // tick is the longest period of the clock by which a kernel counts (CONFIG_HZ=100).
 const tick = 10 * time.Millisecond
 
-// TimerSlack is how much too early a timer of the target may expire. A timer that a kernel counts
-// is cut to whole ticks, and it starts between two of them.
+// TimerSlack returns how much too early a timer of the target may expire. A kernel counts whole ticks, and a timer
+// starts between two of them.
 func TimerSlack(c *spec.C) time.Duration {
 	if c.Has(ExactTime) {
 		return 0
@@ -25,9 +25,10 @@ const (
 	partConnectX5  = 0x1017
 )
 
-// MayAdapt says whether the device may send again by a schedule of its firmware, before the ACK timeout of the QP: ConnectX-5 and later
-// do on Ethernet, unless bit roce_adp_retrans_en of a register is cleared that programs cannot read. It was seen on ConnectX-5, ConnectX-6 and
-// ConnectX-6 Dx, and is assumed of later parts. What they do on InfiniBand is not published: the ACK timeout is taken to hold.
+// MayAdapt reports whether the device may retransmit by a schedule of its firmware, before the QP's ACK timeout.
+// ConnectX-5 and later do so on Ethernet unless bit roce_adp_retrans_en of a register, which programs cannot read, is
+// cleared. That was seen on ConnectX-5, ConnectX-6 and ConnectX-6 Dx and is assumed of later parts. Nothing is
+// published for InfiniBand: there the ACK timeout is taken to hold.
 func (e *Env) MayAdapt(c *spec.C) bool {
 	if e.IB {
 		return false
@@ -37,14 +38,14 @@ func (e *Env) MayAdapt(c *spec.C) bool {
 	return attr.VendorID == vendorMellanox && attr.VendorPartID >= partConnectX5
 }
 
-// AckTimer is what a case may expect of the timer of a requester.
+// AckTimer is what a case may expect of a requester's ACK timer.
 type AckTimer struct {
 	Timeout time.Duration // by the formula of the specification
 	Least   time.Duration // nothing that is unanswered is sent again before
 	Adapts  bool          // Least is that of adaptive retransmission, and Timeout does not bound the wait
 }
 
-// AckTimer is the timer of a QP with an ACK timeout code that is not 0.
+// AckTimer returns what to expect of a QP's ACK timer with a timeout code other than 0.
 func (e *Env) AckTimer(c *spec.C, code uint8) AckTimer {
 	timeout := time.Duration(roce.AckTimeout(code))
 	t := AckTimer{Timeout: timeout, Least: max(timeout-TimerSlack(c), timeout/2)}

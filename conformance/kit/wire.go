@@ -10,14 +10,14 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Packet is a frame of the link, decoded.
+// Packet is a decoded frame of the link.
 type Packet struct {
 	roce.Packet
 	At    time.Duration // see verbs.WireFrame
 	Acted verbs.WireAction
 }
 
-// PSN is the packet's.
+// PSN returns the PSN in the packet's BTH.
 func (p *Packet) PSN() uint32 { return p.BTH().PSN() }
 
 // IsFrom reports whether the packet came from a port.
@@ -28,16 +28,16 @@ func (p *Packet) IsFrom(a Addr) bool {
 	return verbs.GID(p.SrcGID()) == a.GID
 }
 
-// DestQPN is the QPN in the packet's BTH.
+// DestQPN returns the destination QPN in the packet's BTH.
 func (p *Packet) DestQPN() uint32 { return p.BTH().DestQP() }
 
-// OracleStep begins the names of the steps at which the judge of a capture, and no
-// assertion of the case, found a rule of the transport broken.
+// OracleStep is the prefix of steps at which the judge of a capture, not an assertion of the case, found a broken rule
+// of the transport.
 const OracleStep = "rule "
 
-// Tap records the frames that are sent while body runs. A frame that does not decode
-// or has a wrong ICRC leaves no verdict on the case. Management datagrams, to QP0 and QP1, are
-// the kernel's own and left out. A body that taps again would end the recording, and its case is an error.
+// Tap returns the RDMA packets that are sent while body runs, without management datagrams (to QP0 and QP1), which the
+// kernel sends at any time. A frame that does not decode or has a wrong CRC ends the case without a verdict; so does a
+// tap within body, since a wire has one recording.
 func Tap(c *spec.C, body func()) []Packet {
 	var out []Packet
 	for _, p := range TapAll(c, body) {
@@ -107,7 +107,7 @@ func wire(c *spec.C) verbs.Wire {
 	return w
 }
 
-// Inject adds rules that end with the case.
+// Inject adds rules to the wire. All rules are removed when the case ends.
 func Inject(c *spec.C, rules ...verbs.WireRule) {
 	w := wire(c)
 	c.Defer(func() { _, _ = w.ClearRules(c.T) })
@@ -118,7 +118,7 @@ func Inject(c *spec.C, rules ...verbs.WireRule) {
 	}
 }
 
-// ClearRules removes all rules and returns how many frames each has matched.
+// ClearRules removes all rules and returns how many frames each of them matched.
 func ClearRules(c *spec.C) []int {
 	n, err := wire(c).ClearRules(c.T)
 	if err != nil {
@@ -127,25 +127,25 @@ func ClearRules(c *spec.C) []int {
 	return n
 }
 
-// DropTo drops every frame to a QP.
+// DropTo returns a rule that drops every frame to a QP.
 func DropTo(qpn uint32) verbs.WireRule {
 	return verbs.WireRule{Match: verbs.WireMatchDestQPN, DestQPN: qpn, Action: verbs.WireDrop}
 }
 
-// RuleForPSN acts on the first packet to a QP with a PSN.
+// RuleForPSN returns a rule that acts on the first packet to a QP with a PSN.
 func RuleForPSN(qpn, psn uint32, action verbs.WireAction) verbs.WireRule {
 	return verbs.WireRule{Match: verbs.WireMatchDestQPN | verbs.WireMatchPSN, DestQPN: qpn, PSN: psn, Count: 1, Action: action}
 }
 
-// RuleForOpcode acts on the first packet to a QP with an opcode.
+// RuleForOpcode returns a rule that acts on the first packet to a QP with an opcode.
 func RuleForOpcode(qpn uint32, op roce.Opcode, action verbs.WireAction) verbs.WireRule {
 	return verbs.WireRule{Match: verbs.WireMatchDestQPN | verbs.WireMatchOpcode, DestQPN: qpn, Opcode: uint8(op), Count: 1, Action: action}
 }
 
-// NthPSN is the nth PSN of the requests of A, from 0.
+// NthPSN returns the PSN of A's packet n, counted from 0.
 func (o Options) NthPSN(n uint32) uint32 { return (o.PSN + n) & roce.PSNMask }
 
-// PSNs are the distances of the packets' PSNs from the first.
+// PSNs returns by how much the PSN of each packet is after first, negative before it.
 func PSNs(ps []Packet, first uint32) []int {
 	out := make([]int, 0, len(ps))
 	for _, p := range ps {
@@ -154,7 +154,7 @@ func PSNs(ps []Packet, first uint32) []int {
 	return out
 }
 
-// Acknowledgements are those to a QP of a type: positive, or a kind of NAK.
+// Acknowledgements returns the RC acknowledge packets to a QP with this type of syndrome.
 func Acknowledgements(ps []Packet, to uint32, t roce.SyndromeType) []Packet {
 	var out []Packet
 	for _, p := range PacketsTo(ps, to, roce.RCAcknowledge) {
@@ -165,7 +165,7 @@ func Acknowledgements(ps []Packet, to uint32, t roce.SyndromeType) []Packet {
 	return out
 }
 
-// PacketsTo selects the packets to a QP that have one of the opcodes; without an opcode, all.
+// PacketsTo returns the packets to a QP that have one of the opcodes, or all without an opcode.
 func PacketsTo(ps []Packet, to uint32, ops ...roce.Opcode) []Packet {
 	var out []Packet
 	for _, p := range ps {
@@ -180,10 +180,9 @@ func PacketsTo(ps []Packet, to uint32, ops ...roce.Opcode) []Packet {
 	return out
 }
 
-// Transcript writes what is compared between two runs of one program: for each packet
-// to the given QPs in order, the place of the QP in the list, the opcode, the distance
-// of its PSN from the base given for that QP, the AckReq and solicited bits, and its
-// payload. Acknowledgements are left out: their number may differ.
+// Transcript returns a line for each packet to the QPs in to, for a comparison of two runs of one program: the QP's
+// place in to, the opcode, the distance of the PSN from that QP's base, the solicited bit and a digest of the payload.
+// Acknowledgements are left out, because their number may differ.
 func Transcript(ps []Packet, to []uint32, base []uint32) []string {
 	var out []string
 	for _, p := range ps {

@@ -14,22 +14,23 @@ type XRCD struct {
 	CloseNow func(c *spec.C) // closes it; the case's end does it too
 }
 
-// NoFile is the descriptor of a domain without a name.
+// NoFile is the descriptor that opens an XRC domain without a name.
 const NoFile = -1
 
-// OpenXRCD opens a domain by a descriptor.
+// OpenXRCD opens the XRC domain that a file names by its descriptor (NoFile: one without a name).
 func (e *Env) OpenXRCD(c *spec.C, fd, flags int) *XRCD {
 	x, err := e.TryXRCD(c, fd, flags)
 	ok(c, "open_xrcd", err)
 	return &XRCD{x, DestroyOnce(c, "close_xrcd", x.Close)}
 }
 
-// TryXRCD is ibv_open_xrcd with both bits of its comp_mask.
+// TryXRCD opens an XRC domain as OpenXRCD does, and returns the error of ibv_open_xrcd.
 func (e *Env) TryXRCD(c *spec.C, fd, flags int) (verbs.XRCD, error) {
 	return e.Ctx.OpenXRCD(c.T, verbs.XRCDInitAttr{CompMask: verbs.XRCDInitFD | verbs.XRCDInitOFlags, FD: fd, OFlags: flags})
 }
 
-// OpenFile opens a file of the case, which it makes, until the end of the case.
+// OpenFile opens a file in the folder that the host's processes share, creates it if need be, and closes it when the
+// case ends.
 func OpenFile(c *spec.C, name string) (fd int) {
 	files := ProcessAs[verbs.FileOpener](c)
 	fd, err := files.OpenFile(c.T, name, syscall.O_CREAT)
@@ -46,25 +47,25 @@ func (e *Env) CreateTarget(c *spec.C, d *XRCD, o Options) *QP {
 	return &QP{QP: qp, Env: e, Opt: o, DestroyNow: DestroyOnce(c, "destroy_qp", qp.Destroy)}
 }
 
-// TryTarget is ibv_open_qp of an XRC target.
+// TryTarget opens a further handle of an XRC target QP, and returns the error of ibv_open_qp.
 func (e *Env) TryTarget(c *spec.C, d *XRCD, qpn uint32) (verbs.QP, error) {
 	return e.Ctx.OpenQP(c.T, verbs.QPOpenAttr{CompMask: verbs.QPOpenAll, QPN: qpn, XRCD: d.XRCD, Type: verbs.QPTXRCRecv})
 }
 
-// XRCPair is an XRC QP that sends, A, and the target QP to which it is connected, B.
+// XRCPair is a sending XRC QP, A, and the target QP to which it is connected, B.
 type XRCPair struct {
 	*Env
 	Domain *XRCD
 	A, B   *QP
 }
 
-// NewXRCPair opens the device and connects a pair over it, in a domain without a name.
+// NewXRCPair opens the device and connects an XRCPair in a domain without a name.
 func NewXRCPair(c *spec.C, o Options) *XRCPair {
 	e := Open(c)
 	return e.XRCPair(c, e.OpenXRCD(c, NoFile, syscall.O_CREAT), o)
 }
 
-// XRCPair connects a pair whose target is in a domain.
+// XRCPair creates and connects an XRCPair in a domain.
 func (e *Env) XRCPair(c *spec.C, d *XRCD, o Options) *XRCPair {
 	o.Type = verbs.QPTXRCSend
 	p := &XRCPair{Env: e, Domain: d, A: e.CreateQP(c, o)}
@@ -82,12 +83,12 @@ type XRCSRQ struct {
 	CQ verbs.CQ
 }
 
-// CreateXRCSRQ creates an XRC SRQ for wr receives with a CQ of its own.
+// CreateXRCSRQ creates an XRC SRQ for wr receives, with a CQ of its own.
 func (e *Env) CreateXRCSRQ(c *spec.C, d *XRCD, wr int) *XRCSRQ {
 	return e.CreateXRCSRQOn(c, d, e.PD, e.CreateCQ(c, 255), wr)
 }
 
-// CreateXRCSRQOn is CreateXRCSRQ on a PD and a CQ.
+// CreateXRCSRQOn creates an XRC SRQ for wr receives on a PD and a CQ.
 func (e *Env) CreateXRCSRQOn(c *spec.C, d *XRCD, pd verbs.PD, cq verbs.CQ, wr int) *XRCSRQ {
 	s, err := e.Ctx.CreateSRQEx(c.T, verbs.SRQInitAttrEx{SRQInitAttr: verbs.SRQInitAttr{MaxWR: uint32(wr), MaxSGE: 2},
 		CompMask: verbs.SRQInitAll, Type: verbs.SRQXRC, PD: pd, XRCD: d.XRCD, CQ: cq})
@@ -98,13 +99,14 @@ func (e *Env) CreateXRCSRQOn(c *spec.C, d *XRCD, pd verbs.PD, cq verbs.CQ, wr in
 	return x
 }
 
-// To is a request that the SRQ is to receive, or whose memory is judged by its PD.
+// To returns the request addressed to the SRQ, which receives a send, and whose PD checks the memory of other
+// requests.
 func (x *XRCSRQ) To(w verbs.SendWR) verbs.SendWR {
 	w.XRCRemoteSRQN = x.N
 	return w
 }
 
-// OtherXRC is a process that takes part in an XRC domain: by a file, with an SRQ and a buffer for what that receives.
+// OtherXRC is a process that has opened the XRC domain of a file, with an SRQ and a buffer for its receives.
 type OtherXRC struct {
 	*OtherProcess
 	Domain uint64
@@ -113,7 +115,7 @@ type OtherXRC struct {
 	Mem    *OtherBuffer
 }
 
-// JoinXRC starts a process that opens the domain of a file, and makes an SRQ with receives for n messages of 64 bytes.
+// JoinXRC starts a process that opens the domain of a file and creates an SRQ with n receives of 64 bytes each.
 func JoinXRC(c *spec.C, file string, n int) *OtherXRC {
 	o := &OtherXRC{OtherProcess: OpenOtherProcess(c, 0, nil)}
 	o.Domain = o.Do(c, player.OpenXRCD, Args{"flags": syscall.O_CREAT}, []byte(file)).Values["xrcd"]
@@ -126,25 +128,25 @@ func JoinXRC(c *spec.C, file string, n int) *OtherXRC {
 	return o
 }
 
-// Target makes an XRC target QP there.
+// Target creates an XRC target QP in the process.
 func (o *OtherXRC) Target(c *spec.C) *OtherQP {
 	v := o.Do(c, player.CreateTarget, Args{"xrcd": o.Domain}, nil).Values
 	return &OtherQP{o.OtherProcess, v["qp"], uint32(v["qpn"]), v}
 }
 
-// OpenTarget opens a target QP of another process there.
+// OpenTarget opens a target QP of another process in the process.
 func (o *OtherXRC) OpenTarget(c *spec.C, of *OtherQP) *OtherQP {
 	v := o.Do(c, player.OpenTarget, Args{"xrcd": o.Domain, "qpn": uint64(of.QPN)}, nil).Values
 	return &OtherQP{o.OtherProcess, v["qp"], uint32(v["qpn"]), v}
 }
 
-// To is a request that the SRQ of the process is to receive.
+// To returns the request addressed to the SRQ of the process.
 func (o *OtherXRC) To(w verbs.SendWR) verbs.SendWR {
 	w.XRCRemoteSRQN = o.N
 	return w
 }
 
-// SenderTo connects an XRC QP of the case's process to a target QP of another process.
+// SenderTo creates an XRC QP in the case's process and connects it to a target QP of another process.
 func (e *Env) SenderTo(c *spec.C, t *OtherQP, o Options) *QP {
 	o.Type = verbs.QPTXRCSend
 	a := e.CreateQP(c, o)

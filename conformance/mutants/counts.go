@@ -15,8 +15,9 @@ import (
 	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
-// WorkOnCounts runs probes on a mutant that counts notice, or on the unchanged simulator if name is empty, and writes a
-// record for each: the worker's side of such a mutant, which conform has as its command counts.
+// WorkOnCounts runs probes on the mutant called name, or on the unchanged simulator if name is empty, and writes a
+// JSON record for each to w. It is the worker for mutants that only counts notice, which conform runs as its command
+// counts. The error is of an unknown mutant or of w.
 func WorkOnCounts(w io.Writer, name string, probes []string) error {
 	broken := rule.Broken{}
 	if name != "" {

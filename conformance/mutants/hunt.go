@@ -133,8 +133,8 @@ func (h *hunt) judge(ctx context.Context, m mutant.Mutant) (fate, error) {
 	return f, nil
 }
 
-// asksLikely says whether a case that is likely to kill a mutant runs beside those that are wanted: where the mutant is to be killed in any
-// case, one worker for both costs half of two.
+// asksLikely says whether a case that is likely to kill a mutant runs beside those that are wanted: where the mutant
+// is to be killed in any case, one worker for both costs half of two.
 func (h *hunt) asksLikely(m mutant.Mutant, id string) bool {
 	return h.all && slices.Contains(m.Killers, id)
 }
@@ -157,8 +157,8 @@ func (h *hunt) count(ctx context.Context, m mutant.Mutant, f *fate) error {
 	return nil
 }
 
-// hunt tries cases until one kills the mutant. Those that are likely to come alone in each case, before the hunt may end by
-// too many errors. Of a mutant whose survival is explained only they are tried: the matrix tries all.
+// hunt tries cases until one kills the mutant. Those that are likely to come alone in each case, before the hunt may
+// end by too many errors. Of a mutant whose survival is explained only they are tried: the matrix tries all.
 func (h *hunt) hunt(ctx context.Context, m mutant.Mutant, f *fate, likely, area, rest []string) error {
 	rounds := [][]string{likely, area, rest}
 	switch {
@@ -270,8 +270,8 @@ func (h *hunt) round(ctx context.Context, m mutant.Mutant, ids []string, on bool
 	return ended, err
 }
 
-// sorted are the cases that are likely to kill a mutant, or of one for which nobody named any, those that are known to; the others of its
-// area; and the rest.
+// sorted are the cases that are likely to kill a mutant, or of one for which nobody named any, those that are known
+// to; the others of its area; and the rest.
 func (h *hunt) sorted(m mutant.Mutant) (likely, area, rest []string) {
 	for _, i := range h.items {
 		switch id := i.Entry.ID; {

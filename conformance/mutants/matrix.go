@@ -25,7 +25,7 @@ const matrixSchema = "rdmasim/mutant-matrix/1"
 // matrixFile is the committed matrix, which --update of conform mutants writes.
 const matrixFile = "mutants/matrix.json"
 
-// Matrix says of pairs of a mutant and a case whether the case kills the mutant.
+// Matrix says for pairs of a mutant and a case whether the case kills the mutant.
 type Matrix struct {
 	Schema  string      `json:"schema"`
 	Profile string      `json:"profile"`
@@ -34,14 +34,14 @@ type Matrix struct {
 	Mutants []MatrixRow `json:"mutants"`
 }
 
-// MatrixRow is what is known of a mutant.
+// MatrixRow is what is known of one mutant.
 type MatrixRow struct {
 	Name  string   `json:"name"`
 	Kills []string `json:"kills"` // the cases that kill it
 	// Crashes are cases that ended by no assertion on it, but by a crash, a hang or a limit; a case that was left
 	// out behind a dozen of them is counted here too.
 	Crashes []string `json:"crashes,omitempty"`
-	// Untried are columns that have not met it; in a file neighbours are one word, as DEV-001..DEV-025.
+	// Untried are the columns with which it has not run; in a file neighbours are one word, as DEV-001..DEV-025.
 	Untried []string `json:"untried,omitempty"`
 }
 
@@ -82,7 +82,7 @@ func newMatrix(c *Config) *Matrix {
 	return &Matrix{Schema: matrixSchema, Profile: c.Identity, Seed: c.Seed}
 }
 
-// ReadMatrix reads the committed matrix, fixtures/mutants/matrix.json.
+// ReadMatrix returns the committed matrix, fixtures/mutants/matrix.json.
 func ReadMatrix() (*Matrix, error) {
 	text, err := fixtures.Read(matrixFile)
 	if err != nil {
@@ -191,7 +191,7 @@ func add(list *[]string, id string, yes bool) {
 	}
 }
 
-// WriteJSON writes a mutant in a line, so that a change of one is a change of one line.
+// WriteJSON writes the matrix with one line for each mutant, so that a change to a mutant is a change to a line.
 func (m *Matrix) WriteJSON(w io.Writer) error {
 	var b bytes.Buffer
 	line := func(v any) []byte {
@@ -242,8 +242,9 @@ func drawn(name, id string, n int) bool {
 	return (sum^sum>>16)%uint32(n) == 0
 }
 
-// sample is a fixed part of the kills of the matrix: one of so many, of cases that take long or run elsewhere one in ten times so many, and
-// for each case of strength E or S one that it is known to kill. A pair of which the matrix says no kill proves nothing, and does not run.
+// sample is a fixed part of the kills of the matrix: one of so many, of cases that take long or run elsewhere one in
+// ten times so many, and for each case of strength E or S one that it is known to kill. A pair of which the matrix
+// says no kill proves nothing, and does not run.
 type sample struct {
 	every  int
 	known  *Matrix

@@ -14,14 +14,14 @@ import (
 	"github.com/rdmasim/rdmasim/sim/mutant"
 )
 
-// Part says in the report of a part of a run what the whole is.
+// Part identifies the part and the whole run, in the report of a part.
 type Part struct {
 	Part   string `json:"part"`
 	Of     string `json:"of"` // hash of what the whole run consists of (runs.Hash)
 	Matrix bool   `json:"matrix,omitempty"`
 }
 
-// IsReport reports whether a text is the report of a run on mutants. A packed record is none, or what its reader says.
+// IsReport reports whether text is the JSON report of a run on mutants. A compressed report must be unpacked first.
 func IsReport(text []byte) bool {
 	var head struct {
 		Schema string `json:"schema"`
@@ -29,9 +29,9 @@ func IsReport(text []byte) bool {
 	return json.Unmarshal(text, &head) == nil && head.Schema == Schema
 }
 
-// Merge puts the reports of all parts of a run together, in any order, and judges the whole run. read returns the text
-// of the file names[i] and is called once for each. The errors name the files that are not parts of one run, differ
-// where they should not, or lack a part.
+// Merge joins the reports of all parts of a run, in any order, and judges the whole run. read returns the text of the
+// file names[i] and is called once for each. The errors name files that are not parts of one run, or that contradict
+// each other, or say which parts are missing.
 func Merge(items []conformance.Item, names []string, read func(i int) ([]byte, error)) (*Outcome, error) {
 	var parts []string
 	results, from := map[string]Result{}, map[string]int{}

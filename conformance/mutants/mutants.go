@@ -29,16 +29,16 @@ import (
 // an end. A case that needs more without a mutant kills none.
 const maxEvents = 10_000_000
 
-// DefaultWall bounds a case in real time, for a mutant that hangs in one event: generously, since
-// nothing may depend on the speed of the machine.
+// DefaultWall bounds a case in real time, in case a mutant hangs in one event. It is generous, because no result may
+// depend on the speed of the machine.
 const DefaultWall = 10 * time.Minute
 
 // Config says which cases run on mutants, and how.
 type Config struct {
 	Program string // that runs the cases, as Program finds it
 	Items   []conformance.Item
-	// Profile is the simulated device of mutants that choose none. ProfileText is set for one that is not stored: the
-	// text of the file Profile. Identity tells it apart from others in reports and matrices.
+	// Profile is the simulated device of mutants that choose none. ProfileText is the text of the file
+	// Profile, if that is not a stored profile. Identity tells it apart from others in reports and matrices.
 	Profile, ProfileText, Identity string
 	Seed                           uint64
 	Near                           bool            // try the likely killers and the cases of a mutant's area only
@@ -52,7 +52,7 @@ type Config struct {
 	Verbose                        bool            // with what workers write to standard error
 }
 
-// Hunt runs cases on mutants, and knows what their outcome is compared with.
+// Hunt runs cases on mutants, and knows with what the outcome is compared.
 type Hunt struct {
 	*hunt
 	cfg       *Config
@@ -62,8 +62,8 @@ type Hunt struct {
 	sample    *sample // with Matrix and Every
 }
 
-// New reads what a run is compared with, and says which pairs of mutant and case it takes. Its errors name a file that
-// cannot be read, or a matrix of another profile or seed.
+// New reads the files with which a run is compared and chooses the pairs of mutant and case to run. The errors name a
+// file that cannot be read, or a matrix of another profile or seed.
 func New(ctx context.Context, cfg Config) (*Hunt, error) {
 	h := Hunt{cfg: &cfg}
 	var err error
@@ -112,7 +112,7 @@ func (h *Hunt) want() {
 	}
 }
 
-// Outcome is what a run showed.
+// Outcome is the result of a run.
 type Outcome struct {
 	Report    *Report
 	Survivors *Survivors
@@ -121,8 +121,8 @@ type Outcome struct {
 	ran       map[string]*fate // of the mutants that met all their cases, by their names
 }
 
-// Run tries so many mutants at once, and calls done for each, one call at a time. Where ctx ends first, the report is
-// incomplete. The error is that of a worker which cannot run cases (harness.ErrTarget, harness.ErrWorker).
+// Run tries mutants, parallel at a time, and calls done after each, one call at a time. If ctx ends first, the report
+// is incomplete. The error comes from a worker that cannot run cases (harness.ErrTarget, harness.ErrWorker).
 func (h *Hunt) Run(ctx context.Context, mutants []mutant.Mutant, parallel int, done func()) (*Outcome, error) {
 	fates, err := h.run(ctx, mutants, parallel, func(fate) { done() })
 	if err != nil {
@@ -144,9 +144,9 @@ func judged(mutants []mutant.Mutant, fates []fate) map[string]*fate {
 	return ran
 }
 
-// Matrix is the matrix of Config.Update with what the run showed, also one that was interrupted: of the mutants that
-// met all their cases. The file is read again, for another run may have put its pairs there meanwhile. Without Update it
-// is the committed one as it was.
+// Matrix returns the matrix in the file Config.Update with the results of the mutants that met all their cases, even
+// if the run was interrupted. It reads the file again, because another run may have added pairs. Without Update it
+// returns the committed matrix unchanged.
 func (o *Outcome) Matrix(ctx context.Context) (*Matrix, error) {
 	if o.hunt.cfg.Update == "" {
 		return o.hunt.known, nil
@@ -174,7 +174,8 @@ func (h *Hunt) judgeAll(o *Outcome, all bool) {
 	}
 }
 
-// Known returns an error unless name is that of a mutant that cases can notice. The error suggests a name.
+// Known returns an error unless name is a mutant that cases can notice. The error suggests a similar name, or says
+// what notices the mutant.
 func Known(name string) error {
 	var names []string
 	for _, m := range mutant.All() {
@@ -189,8 +190,8 @@ func Known(name string) error {
 	return fmt.Errorf("--mutant: no mutant %q%s; conform mutants --list shows them", name, input.Suggest(name, names))
 }
 
-// Pick returns the mutants that a word of the filter selects: its name, a pattern of names (path.Match) or an area. An
-// empty filter selects all; a word that selects none is an error.
+// Pick returns the mutants that a word of the filter selects: a name, a pattern of names (path.Match) or an area in
+// any case. An empty filter selects all; a word that selects none, or is a bad pattern, is an error.
 func Pick(all []mutant.Mutant, filter []string) ([]mutant.Mutant, error) {
 	if len(filter) == 0 {
 		return all, nil

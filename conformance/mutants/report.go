@@ -16,7 +16,7 @@ import (
 // Schema names the format of a report.
 const Schema = "rdmasim/mutants/1"
 
-// Report is the outcome of each mutant.
+// Report holds the outcome of each mutant.
 type Report struct {
 	Schema     string         `json:"schema"`
 	Profile    string         `json:"profile"`
@@ -40,7 +40,7 @@ type Result struct {
 	// Kills is how many cases killed it, and Cases which, with --matrix.
 	Kills int      `json:"kills,omitempty"`
 	Cases []string `json:"cases,omitempty"`
-	// Reason is what the first case met that ended by no assertion, of an error.
+	// Reason is that of the first case that ended by no assertion, if the outcome is Failed.
 	Reason string `json:"reason,omitempty"`
 }
 
@@ -83,7 +83,7 @@ func mustKill(e conformance.Entry) bool {
 	return e.Strength == conformance.Exact || e.Strength == conformance.Set
 }
 
-// WriteJSON writes the report as JSON.
+// WriteJSON writes the report as indented JSON.
 func (r *Report) WriteJSON(w io.Writer) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
@@ -91,7 +91,7 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	return enc.Encode(r)
 }
 
-// Survivors is the checked-in list of the mutants that no case can kill.
+// Survivors is the committed list of mutants that no case can kill.
 type Survivors struct {
 	Survivors []Survivor `yaml:"survivors"`
 }
@@ -104,7 +104,7 @@ type Survivor struct {
 
 const survivorsFile = "mutants/survivors.yaml"
 
-// ReadSurvivors reads fixtures/mutants/survivors.yaml.
+// ReadSurvivors returns the committed list, fixtures/mutants/survivors.yaml.
 func ReadSurvivors() (*Survivors, error) {
 	text, err := fixtures.Read(survivorsFile)
 	if err != nil {
@@ -129,7 +129,7 @@ func parseSurvivors(file string, text []byte) (*Survivors, error) {
 	return s, nil
 }
 
-// Reason returns why no case can kill a mutant; empty: it is not listed.
+// Reason returns why no case can kill a mutant, or "" if the mutant is not listed.
 func (s *Survivors) Reason(name string) string {
 	for _, v := range s.Survivors {
 		if v.Name == name {

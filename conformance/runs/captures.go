@@ -15,9 +15,9 @@ import (
 	"github.com/rdmasim/rdmasim/roce/pcap"
 )
 
-// JoinCaptures writes the captures ID.pcapng of the cases in dir as one capture (pcapng, one section). It has the
-// interfaces of all cases, which are named after them, because time begins again with each case. A case without a
-// capture is left out; of a case that was killed the packets that are complete are taken.
+// JoinCaptures writes the captures ID.pcapng of the cases in dir as one capture (pcapng, one section). Each case keeps
+// interfaces of its own, which are named after it, because time begins again with each case. A case without a capture
+// is left out; from that of a killed case the complete packets are taken.
 func JoinCaptures(w io.Writer, dir string, cases []report.Case) error {
 	var interfaces []pcap.Interface
 	first := map[string]int{} // interface of a case's first port
@@ -59,7 +59,7 @@ func JoinCaptures(w io.Writer, dir string, cases []report.Case) error {
 	return out.Close()
 }
 
-// LeftAny reports whether a case has left a file in dir whose name ends in suffix.
+// LeftAny reports whether dir has a file whose name ends in suffix.
 func LeftAny(dir, suffix string) bool {
 	names, err := filepath.Glob(filepath.Join(dir, "*"+suffix))
 	return err != nil || len(names) > 0
@@ -99,8 +99,8 @@ func eachPacket(dir, id string, f func(pcap.Packet) error) (*pcap.Reader, error)
 }
 
 // JoinTraces writes the timelines ID.trace of the cases in dir as one (Trace Event JSON). The processes of each case
-// are named after it and have numbers of their own. An event is in memory only while it is copied: timelines of the
-// whole suite have millions.
+// are named after it and numbered apart. It holds one event in memory at a time, because timelines of the whole suite
+// have millions.
 func JoinTraces(w io.Writer, dir string, cases []report.Case) error {
 	out := bufio.NewWriter(w)
 	_, _ = out.WriteString(`{"displayTimeUnit":"ns","traceEvents":[`) // an error stays until Flush

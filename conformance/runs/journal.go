@@ -12,16 +12,17 @@ import (
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
 )
 
-// Journal keeps the cases of a run beside its report until that is written. Its methods do nothing for nil: a
-// run without a report that is a file.
+// Journal keeps the finished cases of a run in a file beside its report until the report is written. The methods
+// declared here, but for Path, do nothing on a nil *Journal, which stands for a run whose report is not a file.
 type Journal struct {
 	*report.Journal
 	path   string
 	failed bool
 }
 
-// OpenJournal makes the journal of a report. A case on hardware may have taken minutes, and the card may not
-// do it again: each is made durable. Those of the simulator can be run again, and are made durable once a second.
+// OpenJournal creates the journal of the report file of. On hardware each case is made durable (fsync), because it may
+// have taken minutes, and the card may not repeat it; on the simulator that happens once a second. The error says if
+// another run writes the same report.
 func OpenJournal(ctx context.Context, of string, hardware bool) (*Journal, error) {
 	path, sync := of+report.JournalSuffix, time.Second
 	if hardware {
@@ -37,8 +38,8 @@ func OpenJournal(ctx context.Context, of string, hardware bool) (*Journal, error
 	return &Journal{Journal: j, path: path}, nil
 }
 
-// Begin writes the record of the run, whose cases have not run yet. It returns an error once: the run may go on without
-// a journal, because its report may still be written.
+// Begin writes the record of the run before its cases. Only the first error of the journal is returned: the run may go
+// on without it, because its report may still be written.
 func (j *Journal) Begin(run *report.Run) error {
 	if j == nil {
 		return nil
@@ -46,7 +47,7 @@ func (j *Journal) Begin(run *report.Run) error {
 	return j.first(j.Journal.Begin(run))
 }
 
-// Add writes a case that has finished. It returns an error once, as Begin does.
+// Add writes a finished case. Only the first error of the journal is returned, as by Begin.
 func (j *Journal) Add(c report.Case) error {
 	if j == nil {
 		return nil
@@ -62,10 +63,10 @@ func (j *Journal) first(err error) error {
 	return err
 }
 
-// Failed reports whether a case is missing in the journal.
+// Failed reports whether writing has failed, so that cases are missing in the journal.
 func (j *Journal) Failed() bool { return j != nil && j.failed }
 
-// Remove ends a journal whose report is in place.
+// Remove ends and removes a journal whose report is in place.
 func (j *Journal) Remove() error {
 	if j == nil {
 		return nil
@@ -73,14 +74,14 @@ func (j *Journal) Remove() error {
 	return j.Journal.Remove()
 }
 
-// Drop ends a journal that nobody needs.
+// Drop ends and removes a journal that is not needed.
 func (j *Journal) Drop() {
 	if j != nil && j.Remove() == nil {
 		j.Journal = nil
 	}
 }
 
-// Leave ends a journal without a report. It stays if it has cases.
+// Leave ends a journal without a report: the file stays if it has cases.
 func (j *Journal) Leave() {
 	switch {
 	case j == nil || j.Journal == nil:
@@ -91,10 +92,11 @@ func (j *Journal) Leave() {
 	}
 }
 
-// Path returns the path of the journal.
+// Path returns the file name of the journal.
 func (j *Journal) Path() string { return j.path }
 
-// Where says where the cases of a run without a report are; empty: they are nowhere, or in the report.
+// Where returns a clause that says which file has the cases of a run without a report, or "" if none has, or the
+// report has them.
 func (j *Journal) Where() string {
 	if j == nil || j.Journal == nil || j.Cases() == 0 {
 		return ""
@@ -109,14 +111,15 @@ func (j *Journal) Where() string {
 	return what + " in " + j.path
 }
 
-// Recovery is a journal that Recover has read. Nobody else writes it until it is closed.
+// Recovery is a journal that Recover has read. It is locked until Close or Remove.
 type Recovery struct {
 	report.Recovered
 	log *outfile.Log
 }
 
-// Recover reads the journal of a run that was killed, to write its record to the file into. The error says that the run
-// still goes on, that the journal has no case or is damaged, or that into is not the record of an interrupted run.
+// Recover reads the journal at path, of a run that was killed, to write its record to the file into. The error says
+// that the run still goes on, that the journal has no case or is damaged, or that into exists and is not the record of
+// an interrupted run.
 func Recover(ctx context.Context, path, into string) (*Recovery, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, err
@@ -139,10 +142,10 @@ func Recover(ctx context.Context, path, into string) (*Recovery, error) {
 	return &Recovery{back, log}, nil
 }
 
-// Close leaves the journal at its path.
+// Close releases the journal and leaves it in place.
 func (r *Recovery) Close() { r.log.Close() }
 
-// Remove removes the journal, whose record is written.
+// Remove removes the journal, after its record was written.
 func (r *Recovery) Remove() error { return r.log.Remove() }
 
 // replaceable refuses a file that is anything but an incomplete record.

@@ -8,7 +8,7 @@ import (
 	"github.com/rdmasim/rdmasim/conformance/report"
 )
 
-// Demands are what a run as a whole is held to.
+// Demands are what a run as a whole must fulfil.
 type Demands struct {
 	Whole   bool      // all cases of the suite were chosen
 	MinPass int       // the least number of cases that must pass
@@ -16,11 +16,11 @@ type Demands struct {
 	Ledgers []conformance.LedgerFile
 }
 
-// NoBaseline is the finding that no baseline could be compared with.
+// NoBaseline is the finding of a run that no baseline could be compared with.
 const NoBaseline = "no --baseline has this kind of device"
 
-// Judge adds to a run the findings about it as a whole: by the policy of its target, the ledger of deviations and the
-// demands. An interrupted run is not judged.
+// Judge adds to run.Findings what is wrong with the run as a whole, by the policy of its target, the ledger of
+// deviations and the demands. It does not judge an interrupted run.
 func Judge(run *report.Run, policy *conformance.Policy, ledger *report.Ledger, d Demands) {
 	if run.Incomplete {
 		return

@@ -12,10 +12,10 @@ import (
 	"github.com/rdmasim/rdmasim/conformance/report"
 )
 
-// Merge puts the records of all parts of a run together, in any order, and judges the run as a whole: the result is the
-// record that the whole run would have had. read returns the text of the file names[i] and is called once for each. The
-// errors name the files that are not parts of one run, differ where they should not, or lack a part. Demands.Whole is
-// found out.
+// Merge joins the records of all parts of a run, in any order, and judges the run as a whole: the result is the record
+// that the undivided run would have had. read returns the text of the file names[i] and is called once for each. The
+// errors name files that are not parts of one run, or that contradict each other, or say which parts are missing.
+// Merge finds out d.Whole itself.
 func Merge(items []conformance.Item, names []string, read func(i int) ([]byte, error), d Demands) (*report.Run, error) {
 	var all []*report.Run
 	var parts []string

@@ -14,13 +14,13 @@ const (
 	WholeKey = "shard_of"
 )
 
-// Part is one of several parts of a run; the zero value is all of it.
+// Part is part Index, counted from 0, of a run that is divided into Parts; the zero value is the whole run.
 type Part struct{ Index, Parts int }
 
-// String returns the part as --shard has it: "1/4".
+// String returns the part in the form of --shard, such as "1/4".
 func (p Part) String() string { return fmt.Sprintf("%d/%d", p.Index, p.Parts) }
 
-// Of returns the items that belong to a part: one in every p.Parts.
+// Of returns the items that belong to part p: every p.Parts-th, from p.Index on. The zero Part has all.
 func Of[T any](p Part, all []T) []T {
 	if p.Parts == 0 {
 		return all
@@ -32,7 +32,8 @@ func Of[T any](p Part, all []T) []T {
 	return some
 }
 
-// Hash identifies what a whole run consists of: its cases or mutants, and the settings that choose what is done with them.
+// Hash returns 16 hexadecimal digits that identify what a whole run consists of: its cases or mutants, and the
+// settings that choose what is done with them.
 func Hash(names []string, settings ...any) string {
 	h := sha256.New()
 	fmt.Fprintln(h, settings...)
@@ -45,8 +46,9 @@ func Hash(names []string, settings ...any) string {
 // mostNamedParts bounds the missing parts that are named: a record says by itself how many there are.
 const mostNamedParts = 20
 
-// CheckParts returns an error if parts of a run are missing, or belong to different divisions. Part i is from the file
-// names[i]. A part that is there twice, as after a task that ran again, counts once.
+// CheckParts returns an error if parts of a run are missing or belong to different divisions. parts[i] is the part,
+// such as "1/4", that the file names[i] holds. A part that is there twice, as after a task that ran again, counts
+// once.
 func CheckParts(names, parts []string) error {
 	have := map[Part]string{}
 	n := 0

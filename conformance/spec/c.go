@@ -14,8 +14,9 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// C is a running case: the thread that its body runs in, its testbed, and the
-// checks. Other threads of the case get their own view with On.
+// C is a running case: the thread in which its body runs, its testbed, and the checks. A check such as Errno, Status,
+// Equal or True holds if the value is as expected, or as the ledger predicts (Deviation); otherwise it fails the case
+// and ends its thread. Other threads of the case get their own view with On.
 type C struct {
 	T  verbs.Thread
 	TB verbs.Testbed
@@ -54,7 +55,7 @@ type Verdict struct {
 // stop is the panic that ends a thread of a case whose verdict is set.
 type stop struct{}
 
-// Result is what is known of a case after Execute.
+// Result is what is known of a case, complete once Execute has returned.
 type Result struct {
 	Verdict      *Verdict // nil: the body returned and every check held
 	Observations []report.Observation
@@ -70,7 +71,7 @@ type Result struct {
 // returns.
 type Running struct{ run *run }
 
-// NewRunning prepares the execution of a case. ledger holds the deviations that are predicted for it.
+// NewRunning prepares the execution of a case. ledger holds the deviations that are predicted for the case.
 func NewRunning(id string, seed uint64, ledger ...Deviation) *Running {
 	return &Running{&run{id: id, rand: NewRand(seed), ledger: ledger}}
 }
@@ -78,13 +79,13 @@ func NewRunning(id string, seed uint64, ledger ...Deviation) *Running {
 // SetFull sets whether the case runs at the length that the catalogue demands.
 func (r *Running) SetFull(v bool) { r.run.full = v }
 
-// OnFailure sets a function that is called when the case ends early. It is called in the thread of
-// the check, before that thread ends; skip is how many calls the line of the case is above f. It is
-// called at most once, never after Result has returned, and must not use the case.
+// OnFailure sets a function that is called when the case ends early. It is called in the thread of the check, before
+// that thread ends; skip is how many calls above f the line of the case is. It is called at most once, never after
+// Result has returned, and must not use the case.
 func (r *Running) OnFailure(f func(v Verdict, skip int)) { r.run.failed = f }
 
-// Scale returns how many times to do something: in a full run as many times as the catalogue says,
-// otherwise fewer, so that the suite stays short. The case should record the number.
+// Scale returns a number of repetitions: in a full run the catalogue's, otherwise the short one, so that the suite
+// stays short. The case should record the number.
 func (c *C) Scale(short, catalogue int) int {
 	if c.run.full {
 		return catalogue
@@ -92,8 +93,8 @@ func (c *C) Scale(short, catalogue int) int {
 	return short
 }
 
-// Execute runs body in thread t and then the functions that it deferred. A failed check is in the
-// result; Execute passes on any other panic.
+// Execute runs body in thread t and then the functions that it deferred. A failed check is in the result; any other
+// panic is passed on.
 func (r *Running) Execute(t verbs.Thread, tb verbs.Testbed, body func(*C)) {
 	c := newC(r.run, t, tb)
 	c.guard(func() { body(c) })
@@ -106,7 +107,7 @@ func (r *Running) Execute(t verbs.Thread, tb verbs.Testbed, body func(*C)) {
 	}
 }
 
-// Result returns what is known now.
+// Result returns what is known now. It also unsets the function of OnFailure.
 func (r *Running) Result() Result {
 	r.run.mu.Lock()
 	defer r.run.mu.Unlock()
@@ -151,7 +152,7 @@ func (c *C) guard(f func()) {
 // ID returns the catalogue ID of the case.
 func (c *C) ID() string { return c.run.id }
 
-// On returns the view of the case that another of its threads has.
+// On returns a view of the case for another of its threads.
 func (c *C) On(t verbs.Thread) *C { return newC(c.run, t, c.TB) }
 
 // Go starts a thread of the case's process on the given core (-1: any). A check
@@ -166,7 +167,7 @@ func (c *C) Go(name string, core int, body func(c *C)) verbs.Thread {
 // Process returns the process of the case's thread.
 func (c *C) Process() verbs.Process { return c.T.Process() }
 
-// Device returns the first device of the process.
+// Device returns the first device of the process, and fails the case if there is none.
 func (c *C) Device() verbs.Device {
 	devs, err := c.Process().Devices(c.T)
 	c.must("list devices", err)
@@ -176,7 +177,7 @@ func (c *C) Device() verbs.Device {
 	return devs[0]
 }
 
-// Open opens the first device; the context is closed when the case ends.
+// Open opens the first device and closes it when the case ends. It fails the case if either is refused.
 func (c *C) Open() verbs.Context {
 	ctx, err := c.Device().Open(c.T)
 	c.must("open device", err)
@@ -195,7 +196,7 @@ func (c *C) Defer(f func()) {
 // Rand returns the case's source of random numbers, seeded with SeedOf(run seed, ID).
 func (c *C) Rand() *Rand { return c.run.rand }
 
-// Has reports whether the testbed claims a capability.
+// Has reports whether the testbed says that a capability is present.
 func (c *C) Has(token string) bool { return c.TB.Capability(token) == verbs.Present }
 
 // Observe records a value without judging it. Comparisons of runs compare it.
@@ -203,9 +204,9 @@ func (c *C) Observe(step string, value any) {
 	c.record(report.Observation{Step: step, Kind: "value", Got: value})
 }
 
-// ObservePlatform records, without judging it, what the machine or its kernel has and nothing about RDMA fixes:
-// how many processors there are, what the kernel holds for itself. Two kinds of platform may differ in it, also
-// a simulator and hardware.
+// ObservePlatform records, without judging it, a value that depends on the machine or its kernel and not on RDMA, such
+// as the number of processors or what the kernel reserves for itself. Two kinds of platform may differ in it, also a
+// simulator and hardware.
 func (c *C) ObservePlatform(step string, value any) {
 	c.record(report.Observation{Step: step, Kind: report.KindPlatform, Got: value})
 }
@@ -217,7 +218,8 @@ func (c *C) KeepFrames(frames []verbs.WireFrame) {
 	c.run.frames = append(c.run.frames, frames...)
 }
 
-// Hold takes something of which a case has one, such as the tap of its wire, and says whether it was free.
+// Hold takes something of which a case has only one, such as the tap of its wire. ok is false, and release nil, if it
+// is taken already.
 func (c *C) Hold(what string) (release func(), ok bool) {
 	c.run.mu.Lock()
 	defer c.run.mu.Unlock()
@@ -242,7 +244,7 @@ func (c *C) Failed() bool {
 	return c.run.verdict != nil
 }
 
-// Failf fails the case.
+// Failf fails the case with a reason and ends the calling thread.
 func (c *C) Failf(format string, a ...any) { c.end(report.Fail, "", fmt.Sprintf(format, a...)) }
 
 // fail fails the case in a step.
@@ -250,13 +252,14 @@ func (c *C) fail(step, format string, a ...any) {
 	c.end(report.Fail, step, step+": "+fmt.Sprintf(format, a...))
 }
 
-// Integrityf ends the case without a verdict on the target, because its capture is not complete.
+// Integrityf ends the case without a verdict on the target, because its capture is not complete. It ends the calling
+// thread.
 func (c *C) Integrityf(format string, a ...any) {
 	c.end(report.Integrity, "", fmt.Sprintf(format, a...))
 }
 
-// Errorf ends the case without a verdict on the target, because the suite or the testbed could not do
-// its part.
+// Errorf ends the case without a verdict on the target, because the suite or the testbed could not do its part. It
+// ends the calling thread.
 func (c *C) Errorf(format string, a ...any) { c.end(report.Error, "", fmt.Sprintf(format, a...)) }
 
 func (c *C) record(o report.Observation) {

@@ -13,7 +13,7 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// NoErr holds when err is nil.
+// NoErr records the errno of err and fails the case unless err is nil.
 func (c *C) NoErr(step string, err error) {
 	o := report.Observation{Step: step, Kind: "errno", Got: verbs.ErrnoName(verbs.ErrnoOf(err)), Want: "0"}
 	if !c.judge(o, verbs.ErrnoName(verbs.ErrnoOf(err)), err == nil) {
@@ -28,14 +28,14 @@ func (c *C) must(step string, err error) {
 	}
 }
 
-// Errno holds when err carries exactly the errno want; 0 is success.
+// Errno records the errno of err and fails the case unless it is want; 0 is success.
 func (c *C) Errno(step string, err error, want syscall.Errno) {
 	got := verbs.ErrnoName(verbs.ErrnoOf(err))
 	c.check(report.Observation{Step: step, Kind: "errno", Got: got, Want: verbs.ErrnoName(want)}, got, err, match.HaveErrno(want))
 }
 
-// ErrnoIn holds when the errno of err is one of set, where 0 is success. It returns
-// the member seen.
+// ErrnoIn records the errno of err and fails the case unless it is one of set, where 0 is success. It returns the
+// errno.
 func (c *C) ErrnoIn(step string, err error, set ...syscall.Errno) syscall.Errno {
 	names := make([]string, len(set))
 	for i, e := range set {
@@ -85,19 +85,18 @@ func completionOf(wc verbs.WC) completion {
 	return o
 }
 
-// Completion records a completion without judging it.
+// Completion records a completion without judging it. Comparisons of runs compare it.
 func (c *C) Completion(step string, wc verbs.WC) {
 	c.record(report.Observation{Step: step, Kind: "wc", Got: completionOf(wc)})
 }
 
-// Status holds when the completion has the status want.
+// Status records the completion and fails the case unless its status is want.
 func (c *C) Status(step string, wc verbs.WC, want verbs.WCStatus) {
 	o := report.Observation{Step: step, Kind: "wc", Got: completionOf(wc), Want: want.String()}
 	c.check(o, wc.Status.String(), wc, match.HaveStatus(want))
 }
 
-// StatusIn holds when the completion's status is one of set; it returns the member
-// seen.
+// StatusIn records the completion and fails the case unless its status is one of set. It returns the status.
 func (c *C) StatusIn(step string, wc verbs.WC, set ...verbs.WCStatus) verbs.WCStatus {
 	names := make([]string, len(set))
 	for i, s := range set {
@@ -108,8 +107,8 @@ func (c *C) StatusIn(step string, wc verbs.WC, set ...verbs.WCStatus) verbs.WCSt
 	return wc.Status
 }
 
-// Equal holds when got and want are deeply equal. Byte slices are recorded by length
-// and digest.
+// Equal records got and fails the case unless got and want are deeply equal. Byte slices are recorded by length and
+// digest.
 func (c *C) Equal(step string, got, want any) {
 	o := report.Observation{Step: step, Kind: "value", Got: plain(got), Want: plain(want)}
 	if c.judge(o, fmt.Sprint(plain(got)), reflect.DeepEqual(got, want)) {
@@ -118,7 +117,7 @@ func (c *C) Equal(step string, got, want any) {
 	c.fail(step, "%s", unequal(got, want))
 }
 
-// True holds when ok does; the message says what was expected and what was seen.
+// True records ok and fails the case unless it is true; the message says what was expected and what was seen.
 func (c *C) True(step string, ok bool, format string, a ...any) {
 	o := report.Observation{Step: step, Kind: "check", Got: ok, Want: true}
 	if !c.judge(o, strconv.FormatBool(ok), ok) {

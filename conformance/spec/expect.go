@@ -10,8 +10,9 @@ import (
 	"github.com/rdmasim/rdmasim/conformance/report"
 )
 
-// Expect is Gomega's Expect, with its matchers and messages: a failure fails this case. Gomega itself is not needed: its own
-// matchers bring character sets, HTML and YAML into every program that has a case.
+// Expect is Gomega's Expect for cases: it takes Gomega's matchers, and a failure fails the case with their message. It
+// has no step, so the ledger cannot predict it. It imports only Gomega's types: the package itself would link
+// character sets, HTML and YAML into every program that has a case.
 //
 // As with Gomega, the values after the first must be nil or zero.
 func (c *C) Expect(actual any, extra ...any) types.Assertion {

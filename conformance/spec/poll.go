@@ -17,7 +17,7 @@ const (
 	pollingInterval     = 10 * time.Millisecond
 )
 
-// Polling is a value that is looked at again and again.
+// Polling is a value that is looked at repeatedly until Should or ShouldNot is decided.
 type Polling struct {
 	c            *C
 	step         string
@@ -27,35 +27,35 @@ type Polling struct {
 	interval     time.Duration
 }
 
-// Eventually looks at a value until it matches. Gomega's Eventually cannot be used in a case: it
-// waits on the wall clock, which Gomega does not let its callers replace, and while it waits no time
-// passes on a simulated testbed. This one sleeps in the case's thread and takes the same matchers.
+// Eventually returns a Polling of a value that must match in time, by default within 1 s, looked at every 10 ms.
+// Gomega's Eventually cannot be used in a case: it waits on the wall clock, which Gomega does not let its callers
+// replace, and while it waits no time passes on a simulated testbed. This one sleeps in the case's thread and takes
+// the same matchers.
 //
-// If actual is a function without arguments, it is called for each look; if it returns more than
-// one value, the others must be nil or zero, as with Gomega. It can return gomega.StopTrying or
-// gomega.TryAgainAfter, or call their Now.
+// If actual is a function without arguments, it is called for each look; if it returns more than one value, the others
+// must be nil or zero, as with Gomega. It can return gomega.StopTrying or gomega.TryAgainAfter, or call their Now.
 //
-// Waiting records no observation, because the number of looks differs from target to target. A
-// check of its own can record the value in the end.
+// Waiting records no observation, because the number of looks differs from target to target. A check of its own can
+// record the value afterwards.
 func (c *C) Eventually(step string, actual any) *Polling {
 	return &Polling{c: c, step: step, actual: actual, timeout: eventuallyTimeout, interval: pollingInterval}
 }
 
-// Consistently looks at a value for some time. It must match at every look.
+// Consistently returns a Polling of a value that must match at every look, by default for 100 ms, every 10 ms.
 func (c *C) Consistently(step string, actual any) *Polling {
 	return &Polling{c: c, step: step, actual: actual, consistently: true, timeout: consistentlyTimeout, interval: pollingInterval}
 }
 
-// Within sets how long to look, on the thread's clock.
+// Within sets how long to look, on the thread's clock, and returns p.
 func (p *Polling) Within(d time.Duration) *Polling { p.timeout = d; return p }
 
-// ProbeEvery sets how long the thread sleeps between two looks.
+// ProbeEvery sets how long the thread sleeps between two looks, and returns p.
 func (p *Polling) ProbeEvery(d time.Duration) *Polling { p.interval = d; return p }
 
-// Should fails the case unless the value matches in time.
+// Should looks until the value matches, or for Consistently until time is up, and fails the case otherwise.
 func (p *Polling) Should(m types.GomegaMatcher) { p.match(m, true) }
 
-// ShouldNot fails the case unless the value stops matching in time.
+// ShouldNot does what Should does for a value that must not match.
 func (p *Polling) ShouldNot(m types.GomegaMatcher) { p.match(m, false) }
 
 // look is the outcome of one look at the value.

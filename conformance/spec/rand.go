@@ -8,13 +8,13 @@ import (
 	"strconv"
 )
 
-// Rand is a seeded source of random numbers.
+// Rand is a seeded source of random numbers, the same on every machine.
 type Rand struct{ *rand.Rand }
 
-// NewRand returns a source with this seed.
+// NewRand returns a source with the given seed.
 func NewRand(seed uint64) *Rand { return &Rand{rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))} }
 
-// Intn returns a number from 0 to n-1.
+// Intn returns a random number from 0 to n-1; it panics unless n is positive.
 func (r *Rand) Intn(n int) int { return r.IntN(n) }
 
 // Fill fills p with random bytes.
@@ -31,8 +31,8 @@ func (r *Rand) Bytes(n int) []byte {
 	return p
 }
 
-// SeedOf returns the seed of a case: a hash of the run's seed and the case's ID, so that a record
-// does not depend on which other cases run, nor on their order.
+// SeedOf returns the seed of a case: a hash of the run's seed and the case's ID, so that a record does not depend on
+// which other cases run, or in which order.
 func SeedOf(run uint64, id string) uint64 {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d/%s", run, id))
 	seed, err := strconv.ParseUint(hex.EncodeToString(sum[:8]), 16, 64)

@@ -42,7 +42,7 @@ type BedOptions struct {
 	ID string
 }
 
-// Bed is a testbed that can run a body.
+// Bed is a testbed that can run the body of a case.
 type Bed interface {
 	verbs.Testbed
 	// Run runs body in a thread of a process of the first host until it returns.
@@ -53,23 +53,23 @@ type Bed interface {
 	Close() error
 }
 
-// ExactTime is the capability of a testbed whose clock is virtual. It stands still while nothing
-// happens, so that the time which a case takes is the same in every run, and part of its record.
+// ExactTime is the capability of a testbed whose clock is virtual. The clock stands still while nothing happens, so a
+// case takes the same time in every run, and that time is part of its record.
 const ExactTime = "exact time"
 
-// Recorder is implemented by testbeds that record the link while a case runs that has not asked for it. Recorded returns the frames
-// when Run has returned; none: it did not record.
+// Recorder is implemented by testbeds that record the link during a case that does not tap it. Recorded returns the
+// frames after Run has returned, or nil if nothing was recorded.
 type Recorder interface{ Recorded() []verbs.WireFrame }
 
-// Restarter is implemented by targets that a case can leave unusable until the process ends:
-// when NeedsRestart says so after a case, a new process runs the rest.
+// Restarter is implemented by targets that a case can leave unusable until the process ends: if NeedsRestart returns
+// true after a case, a new process runs the rest.
 type Restarter interface{ NeedsRestart() bool }
 
-// Chooser is implemented by targets that choose a device: Chosen says which.
+// Chooser is implemented by targets that choose a device; Chosen says which.
 type Chooser interface{ Chosen() string }
 
-// Variant is implemented by testbeds that can be changed to meet the needs of a case: Changed says
-// which parameters were.
+// Variant is implemented by testbeds that can be changed to meet the needs of a case; Changed names the parameters
+// that were changed.
 type Variant interface{ Changed() []string }
 
 // Suite is a list of cases in the order of registration.
@@ -79,7 +79,7 @@ type Suite struct {
 	errs  []error
 }
 
-// Case is one registered case.
+// Case is a registered case.
 type Case struct {
 	ID       string
 	Body     func(*C)
@@ -98,8 +98,7 @@ type Option func(*Case)
 // Deadline sets how long the case may take on the testbed's clock.
 func Deadline(d time.Duration) Option { return func(c *Case) { c.Deadline = d } }
 
-// Case registers the code of a catalogue entry. A second registration of an ID is
-// an error of the suite, see Errs.
+// Case registers the code of a catalogue entry. If the ID is registered already, Errs reports it.
 func (s *Suite) Case(id string, body func(c *C), opts ...Option) {
 	_, file, line, _ := runtime.Caller(1)
 	c := Case{ID: id, Body: body, Where: place(file, line), File: file, Line: line, Deadline: DefaultDeadline}
@@ -120,7 +119,7 @@ func (s *Suite) Case(id string, body func(c *C), opts ...Option) {
 // Cases returns the registered cases in the order of registration.
 func (s *Suite) Cases() []Case { return s.cases }
 
-// Find returns the case with an ID.
+// Find returns the case with an ID, and whether there is one.
 func (s *Suite) Find(id string) (Case, bool) {
 	i, ok := s.index[id]
 	if !ok {
@@ -129,5 +128,5 @@ func (s *Suite) Find(id string) (Case, bool) {
 	return s.cases[i], true
 }
 
-// Errs returns the mistakes that were made in registering.
+// Errs returns the mistakes made in registering: IDs that were registered twice.
 func (s *Suite) Errs() []error { return s.errs }

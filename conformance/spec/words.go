@@ -16,7 +16,8 @@ const (
 	mostBytes   = 16 // in hexadecimal; more are a digest
 )
 
-// Words is a value as messages of cases show it: flags and enumerations of the verbs API by their names.
+// Words returns a value as messages of cases show it: flags and enumerations of the verbs API by their names, long
+// byte slices as digests, long lists by their first members.
 func Words(v any) string {
 	if s, ok := verbs.Words(v); ok {
 		return s

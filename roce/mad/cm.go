@@ -24,16 +24,17 @@ const (
 	AttrAPR     = 0x001a
 )
 
-// BodySize is what is behind the header that all classes have.
+// BodySize is the number of bytes behind the header that all classes have.
 const BodySize = Size - 24
 
-// Body is what is behind the header: a message of the communication manager.
+// Body returns the bytes behind the header: the message, if the class is ClassCM.
 func (m MAD) Body() []byte { return m[24:Size] }
 
 func get24(b []byte) uint32    { return be.Uint32(b) >> 8 }
 func put24(b []byte, v uint32) { b[0], b[1], b[2] = byte(v>>16), byte(v>>8), byte(v) }
 
-// CM is what all messages but those of SIDR begin with: the communication IDs of sender and receiver. Of SIDR and of REQ only the first counts.
+// CM is the beginning of every message but those of SIDR: the communication IDs of sender and receiver. A REQ has only
+// the first.
 type CM []byte
 
 // Local returns the communication ID of the sender: 32 bits at byte 0.
@@ -57,67 +58,68 @@ const (
 	ExtendedXRC = 1 // extended transport type
 )
 
-// REQ asks for a connection. Its options of enhanced connection establishment are the vendor here, and the header's modifier.
+// REQ asks for a connection. Its options of enhanced connection establishment (ECE) are in Vendor and in the modifier
+// of the MAD.
 type REQ []byte
 
 // Local returns the communication ID of the sender: 32 bits at byte 0.
 func (r REQ) Local() uint32 { return be.Uint32(r) }
 
-// Vendor returns the vendor: 24 bits at byte 5.
+// Vendor returns the vendor ID of ECE: 24 bits at byte 5.
 func (r REQ) Vendor() uint32 { return get24(r[5:]) }
 
 // ServiceID returns the service ID: 64 bits at byte 8.
 func (r REQ) ServiceID() uint64 { return be.Uint64(r[8:]) }
 
-// CAGUID returns the CAGUID: 64 bits at byte 16.
+// CAGUID returns the GUID of the sender's channel adapter: 64 bits at byte 16.
 func (r REQ) CAGUID() uint64 { return be.Uint64(r[16:]) }
 
-// QKey returns the Q_Key: 32 bits at byte 28.
+// QKey returns the Q_Key of the sender: 32 bits at byte 28.
 func (r REQ) QKey() uint32 { return be.Uint32(r[28:]) }
 
-// QPN returns the QPN: 24 bits at byte 32.
+// QPN returns the QPN of the sender: 24 bits at byte 32.
 func (r REQ) QPN() uint32 { return get24(r[32:]) }
 
-// ResponderResources returns the responder resources: byte 35.
+// ResponderResources returns how many READs and atomics the sender answers at a time: byte 35.
 func (r REQ) ResponderResources() uint8 { return r[35] }
 
-// InitiatorDepth returns the initiator depth: byte 39.
+// InitiatorDepth returns how many READs and atomics the sender has outstanding at most: byte 39.
 func (r REQ) InitiatorDepth() uint8 { return r[39] }
 
-// RemoteTimeout returns the remote timeout: 5 bits of byte 43.
+// RemoteTimeout returns in what time the receiver shall answer, as t of 4.096 us * 2^t: bits 7:3 of byte 43.
 func (r REQ) RemoteTimeout() uint8 { return bits(r[43], 3, 5) }
 
-// Transport returns the transport type: 2 bits of byte 43.
+// Transport returns the transport type, TransportRC and the like: bits 2:1 of byte 43.
 func (r REQ) Transport() uint8 { return bits(r[43], 1, 2) }
 
-// FlowControl reports the flow control bit, bit 0 of byte 43.
+// FlowControl reports whether the sender has end-to-end flow control: bit 0 of byte 43.
 func (r REQ) FlowControl() bool { return r[43]&1 != 0 }
 
-// PSN returns the PSN: 24 bits at byte 44.
+// PSN returns the first PSN of the sender's requests: 24 bits at byte 44.
 func (r REQ) PSN() uint32 { return get24(r[44:]) }
 
-// LocalTimeout returns the local timeout: 5 bits of byte 47.
+// LocalTimeout returns in what time the sender answers, as t of 4.096 us * 2^t: bits 7:3 of byte 47.
 func (r REQ) LocalTimeout() uint8 { return bits(r[47], 3, 5) }
 
-// RetryCount returns the retry count: 3 bits of byte 47.
+// RetryCount returns how often the receiver's QP shall retry a request: bits 2:0 of byte 47.
 func (r REQ) RetryCount() uint8 { return bits(r[47], 0, 3) }
 
-// PKey returns the P_Key: 16 bits at byte 48.
+// PKey returns the partition key: 16 bits at byte 48.
 func (r REQ) PKey() uint16 { return be.Uint16(r[48:]) }
 
-// MTU returns the code of the MTU: 4 bits of byte 50.
+// MTU returns the code of the path MTU: bits 7:4 of byte 50.
 func (r REQ) MTU() uint8 { return bits(r[50], 4, 4) }
 
-// RNRRetryCount returns the RNR retry count: 3 bits of byte 50.
+// RNRRetryCount returns how often the receiver's QP shall retry after RNR NAKs: bits 2:0 of byte 50.
 func (r REQ) RNRRetryCount() uint8 { return bits(r[50], 0, 3) }
 
-// MaxCMRetries returns the largest number of CM retries: 4 bits of byte 51.
+// MaxCMRetries returns how often each message is sent again at most: bits 7:4 of byte 51.
 func (r REQ) MaxCMRetries() uint8 { return bits(r[51], 4, 4) }
 
-// SRQ reports the SRQ bit, bit 3 of byte 51.
+// SRQ reports whether the sender's QP has an SRQ: bit 3 of byte 51.
 func (r REQ) SRQ() bool { return r[51]&8 != 0 }
 
-// Extended returns the extended: 3 bits of byte 51.
+// Extended returns the extended transport type, such as ExtendedXRC: bits 2:0 of byte 51.
 func (r REQ) Extended() uint8 { return bits(r[51], 0, 3) }
 
 // Primary returns the primary path: bytes 52 to 95.
@@ -132,64 +134,64 @@ func (r REQ) PrivateData() []byte { return r[140:BodySize] }
 // SetLocal sets the communication ID of the sender.
 func (r REQ) SetLocal(v uint32) { be.PutUint32(r, v) }
 
-// SetVendor sets the vendor.
+// SetVendor sets the vendor ID of ECE.
 func (r REQ) SetVendor(v uint32) { put24(r[5:], v) }
 
 // SetServiceID sets the service ID.
 func (r REQ) SetServiceID(v uint64) { be.PutUint64(r[8:], v) }
 
-// SetCAGUID sets the CAGUID.
+// SetCAGUID sets the GUID of the sender's channel adapter.
 func (r REQ) SetCAGUID(v uint64) { be.PutUint64(r[16:], v) }
 
-// SetQKey sets the Q_Key.
+// SetQKey sets the Q_Key of the sender.
 func (r REQ) SetQKey(v uint32) { be.PutUint32(r[28:], v) }
 
-// SetQPN sets the QPN.
+// SetQPN sets the QPN of the sender.
 func (r REQ) SetQPN(v uint32) { put24(r[32:], v) }
 
-// SetResponderResources sets the responder resources.
+// SetResponderResources sets how many READs and atomics the sender answers at a time.
 func (r REQ) SetResponderResources(v uint8) { r[35] = v }
 
-// SetInitiatorDepth sets the initiator depth.
+// SetInitiatorDepth sets how many READs and atomics the sender has outstanding at most.
 func (r REQ) SetInitiatorDepth(v uint8) { r[39] = v }
 
-// SetRemoteTimeout sets the remote timeout.
+// SetRemoteTimeout sets the code t of the time in which the receiver shall answer.
 func (r REQ) SetRemoteTimeout(v uint8) { setBits(&r[43], 3, 5, v) }
 
 // SetTransport sets the transport type.
 func (r REQ) SetTransport(v uint8) { setBits(&r[43], 1, 2, v) }
 
-// SetFlowControl sets the flow control.
+// SetFlowControl sets whether the sender has end-to-end flow control.
 func (r REQ) SetFlowControl(v bool) { setBits(&r[43], 0, 1, b2u(v)) }
 
-// SetPSN sets the PSN.
+// SetPSN sets the first PSN of the sender's requests.
 func (r REQ) SetPSN(v uint32) { put24(r[44:], v) }
 
-// SetLocalTimeout sets the local timeout.
+// SetLocalTimeout sets the code t of the time in which the sender answers.
 func (r REQ) SetLocalTimeout(v uint8) { setBits(&r[47], 3, 5, v) }
 
-// SetRetryCount sets the retry count.
+// SetRetryCount sets how often the receiver's QP shall retry a request.
 func (r REQ) SetRetryCount(v uint8) { setBits(&r[47], 0, 3, v) }
 
-// SetPKey sets the P_Key.
+// SetPKey sets the partition key.
 func (r REQ) SetPKey(v uint16) { be.PutUint16(r[48:], v) }
 
-// SetMTU sets the code of the MTU.
+// SetMTU sets the code of the path MTU.
 func (r REQ) SetMTU(v uint8) { setBits(&r[50], 4, 4, v) }
 
-// SetRNRRetryCount sets the RNR retry count.
+// SetRNRRetryCount sets how often the receiver's QP shall retry after RNR NAKs.
 func (r REQ) SetRNRRetryCount(v uint8) { setBits(&r[50], 0, 3, v) }
 
-// SetMaxCMRetries sets the largest number of CM retries.
+// SetMaxCMRetries sets how often each message is sent again at most.
 func (r REQ) SetMaxCMRetries(v uint8) { setBits(&r[51], 4, 4, v) }
 
-// SetSRQ sets the SRQ.
+// SetSRQ sets whether the sender's QP has an SRQ.
 func (r REQ) SetSRQ(v bool) { setBits(&r[51], 3, 1, b2u(v)) }
 
-// SetExtended sets the extended.
+// SetExtended sets the extended transport type, such as ExtendedXRC.
 func (r REQ) SetExtended(v uint8) { setBits(&r[51], 0, 3, v) }
 
-// CMPath is a path of a REQ, 44 bytes.
+// CMPath is the primary or the alternate path of a REQ, 44 bytes.
 type CMPath []byte
 
 // LocalLID returns the local LID: 16 bits at byte 0.
@@ -204,10 +206,10 @@ func (p CMPath) LocalGID() roce.GID { return gid(p[4:]) }
 // RemoteGID returns the remote GID: 16 bytes from byte 20 on.
 func (p CMPath) RemoteGID() roce.GID { return gid(p[20:]) }
 
-// FlowLabel returns the flow label: 20 bits at byte 36.
+// FlowLabel returns the flow label: bits 31:12 of the word at byte 36.
 func (p CMPath) FlowLabel() uint32 { return be.Uint32(p[36:]) >> 12 }
 
-// Rate returns the code of the rate: 6 bits of byte 39.
+// Rate returns the code of the rate: bits 5:0 of byte 39.
 func (p CMPath) Rate() uint8 { return bits(p[39], 0, 6) }
 
 // TrafficClass returns the traffic class: byte 40.
@@ -216,13 +218,13 @@ func (p CMPath) TrafficClass() uint8 { return p[40] }
 // HopLimit returns the hop limit: byte 41.
 func (p CMPath) HopLimit() uint8 { return p[41] }
 
-// SL returns the SL: 4 bits of byte 42.
+// SL returns the service level: bits 7:4 of byte 42.
 func (p CMPath) SL() uint8 { return bits(p[42], 4, 4) }
 
-// SubnetLocal reports the subnet local bit, bit 3 of byte 42.
+// SubnetLocal reports whether the path stays in the subnet: bit 3 of byte 42.
 func (p CMPath) SubnetLocal() bool { return p[42]&8 != 0 }
 
-// ACKTimeout returns the ACK timeout: 5 bits of byte 43.
+// ACKTimeout returns the local ACK timeout, as t of 4.096 us * 2^t: bits 7:3 of byte 43.
 func (p CMPath) ACKTimeout() uint8 { return bits(p[43], 3, 5) }
 
 // SetLocalLID sets the local LID.
@@ -249,88 +251,88 @@ func (p CMPath) SetTrafficClass(v uint8) { p[40] = v }
 // SetHopLimit sets the hop limit.
 func (p CMPath) SetHopLimit(v uint8) { p[41] = v }
 
-// SetSL sets the SL.
+// SetSL sets the service level.
 func (p CMPath) SetSL(v uint8) { setBits(&p[42], 4, 4, v) }
 
-// SetSubnetLocal sets the subnet local.
+// SetSubnetLocal sets whether the path stays in the subnet.
 func (p CMPath) SetSubnetLocal(v bool) { setBits(&p[42], 3, 1, b2u(v)) }
 
-// SetACKTimeout sets the ACK timeout.
+// SetACKTimeout sets the code t of the local ACK timeout.
 func (p CMPath) SetACKTimeout(v uint8) { setBits(&p[43], 3, 5, v) }
 
-// REP answers a REQ.
+// REP accepts a REQ.
 type REP []byte
 
-// QPN returns the QPN: 24 bits at byte 12.
+// QPN returns the QPN of the sender, unless it is an XRC target (see EECN): 24 bits at byte 12.
 func (r REP) QPN() uint32 { return get24(r[12:]) }
 
-// Vendor returns the vendor: bytes 15, 19 and 23.
+// Vendor returns the vendor ID of ECE: bytes 15, 19 and 23.
 func (r REP) Vendor() uint32 { return uint32(r[15])<<16 | uint32(r[19])<<8 | uint32(r[23]) }
 
-// EECN returns the EECN: 24 bits at byte 16.
+// EECN returns the EE context number, which is the QPN of an XRC target: 24 bits at byte 16.
 func (r REP) EECN() uint32 { return get24(r[16:]) }
 
-// PSN returns the PSN: 24 bits at byte 20.
+// PSN returns the first PSN of the sender's requests: 24 bits at byte 20.
 func (r REP) PSN() uint32 { return get24(r[20:]) }
 
-// ResponderResources returns the responder resources: byte 24.
+// ResponderResources returns how many READs and atomics the sender answers at a time: byte 24.
 func (r REP) ResponderResources() uint8 { return r[24] }
 
-// InitiatorDepth returns the initiator depth: byte 25.
+// InitiatorDepth returns how many READs and atomics the sender has outstanding at most: byte 25.
 func (r REP) InitiatorDepth() uint8 { return r[25] }
 
-// ACKDelay returns the ACK delay: 5 bits of byte 26.
+// ACKDelay returns the target ACK delay, as t of 4.096 us * 2^t: bits 7:3 of byte 26.
 func (r REP) ACKDelay() uint8 { return bits(r[26], 3, 5) }
 
-// FlowControl reports the flow control bit, bit 0 of byte 26.
+// FlowControl reports whether the sender has end-to-end flow control: bit 0 of byte 26.
 func (r REP) FlowControl() bool { return r[26]&1 != 0 }
 
-// RNRRetryCount returns the RNR retry count: 3 bits of byte 27.
+// RNRRetryCount returns how often the receiver's QP shall retry after RNR NAKs: bits 7:5 of byte 27.
 func (r REP) RNRRetryCount() uint8 { return bits(r[27], 5, 3) }
 
-// SRQ reports the SRQ bit, bit 4 of byte 27.
+// SRQ reports whether the sender's QP has an SRQ: bit 4 of byte 27.
 func (r REP) SRQ() bool { return r[27]&16 != 0 }
 
-// CAGUID returns the CAGUID: 64 bits at byte 28.
+// CAGUID returns the GUID of the sender's channel adapter: 64 bits at byte 28.
 func (r REP) CAGUID() uint64 { return be.Uint64(r[28:]) }
 
 // PrivateData returns the private data: the bytes from 36 on.
 func (r REP) PrivateData() []byte { return r[36:BodySize] }
 
-// SetQPN sets the QPN.
+// SetQPN sets the QPN of the sender.
 func (r REP) SetQPN(v uint32) { put24(r[12:], v) }
 
-// SetVendor sets the vendor.
+// SetVendor sets the vendor ID of ECE.
 func (r REP) SetVendor(v uint32) { r[15], r[19], r[23] = byte(v>>16), byte(v>>8), byte(v) }
 
-// SetEECN sets the EECN.
+// SetEECN sets the EE context number, which is the QPN of an XRC target.
 func (r REP) SetEECN(v uint32) { put24(r[16:], v) }
 
-// SetPSN sets the PSN.
+// SetPSN sets the first PSN of the sender's requests.
 func (r REP) SetPSN(v uint32) { put24(r[20:], v) }
 
-// SetResponderResources sets the responder resources.
+// SetResponderResources sets how many READs and atomics the sender answers at a time.
 func (r REP) SetResponderResources(v uint8) { r[24] = v }
 
-// SetInitiatorDepth sets the initiator depth.
+// SetInitiatorDepth sets how many READs and atomics the sender has outstanding at most.
 func (r REP) SetInitiatorDepth(v uint8) { r[25] = v }
 
-// SetACKDelay sets the ACK delay.
+// SetACKDelay sets the code t of the target ACK delay.
 func (r REP) SetACKDelay(v uint8) { setBits(&r[26], 3, 5, v) }
 
-// SetFlowControl sets the flow control.
+// SetFlowControl sets whether the sender has end-to-end flow control.
 func (r REP) SetFlowControl(v bool) { setBits(&r[26], 0, 1, b2u(v)) }
 
-// SetRNRRetryCount sets the RNR retry count.
+// SetRNRRetryCount sets how often the receiver's QP shall retry after RNR NAKs.
 func (r REP) SetRNRRetryCount(v uint8) { setBits(&r[27], 5, 3, v) }
 
-// SetSRQ sets the SRQ.
+// SetSRQ sets whether the sender's QP has an SRQ.
 func (r REP) SetSRQ(v bool) { setBits(&r[27], 4, 1, b2u(v)) }
 
-// SetCAGUID sets the CAGUID.
+// SetCAGUID sets the GUID of the sender's channel adapter.
 func (r REP) SetCAGUID(v uint64) { be.PutUint64(r[28:], v) }
 
-// RTU says that the sender is ready. DREP has the same form.
+// RTU says that the sender is ready to use the connection. A DREP has the same layout.
 type RTU []byte
 
 // PrivateData returns the private data: the bytes from 8 on.
@@ -339,13 +341,13 @@ func (r RTU) PrivateData() []byte { return r[8:BodySize] }
 // DREQ asks for the end of a connection.
 type DREQ []byte
 
-// QPN returns the QPN: 24 bits at byte 8.
+// QPN returns the QPN of the receiver: 24 bits at byte 8.
 func (d DREQ) QPN() uint32 { return get24(d[8:]) }
 
 // PrivateData returns the private data: the bytes from 12 on.
 func (d DREQ) PrivateData() []byte { return d[12:BodySize] }
 
-// SetQPN sets the QPN.
+// SetQPN sets the QPN of the receiver.
 func (d DREQ) SetQPN(v uint32) { put24(d[8:], v) }
 
 // What a MRA or a REJ is about.
@@ -355,22 +357,22 @@ const (
 	AboutOther = 2
 )
 
-// MRA says that the answer takes longer.
+// MRA acknowledges a message whose answer takes longer.
 type MRA []byte
 
-// About returns the part of the message that a REJ or MRA is about: 2 bits of byte 8.
+// About returns the kind of message that is acknowledged, AboutREQ and the like: bits 7:6 of byte 8.
 func (m MRA) About() uint8 { return bits(m[8], 6, 2) }
 
-// ServiceTimeout returns the service timeout: 5 bits of byte 9.
+// ServiceTimeout returns in what time the answer follows, as t of 4.096 us * 2^t: bits 7:3 of byte 9.
 func (m MRA) ServiceTimeout() uint8 { return bits(m[9], 3, 5) }
 
 // PrivateData returns the private data: the bytes from 10 on.
 func (m MRA) PrivateData() []byte { return m[10:BodySize] }
 
-// SetAbout sets the part of the message that a REJ or MRA is about.
+// SetAbout sets the kind of message that is acknowledged, AboutREQ and the like.
 func (m MRA) SetAbout(v uint8) { setBits(&m[8], 6, 2, v) }
 
-// SetServiceTimeout sets the service timeout.
+// SetServiceTimeout sets the code t of the time in which the answer follows.
 func (m MRA) SetServiceTimeout(v uint8) { setBits(&m[9], 3, 5, v) }
 
 // Reasons of a REJ.
@@ -385,40 +387,40 @@ const (
 	RejVendorUnsupported = 35
 )
 
-// REJ refuses.
+// REJ refuses a REQ or a REP, or gives up a connection that is being made.
 type REJ []byte
 
-// About returns the part of the message that a REJ or MRA is about: 2 bits of byte 8.
+// About returns the kind of message that is rejected, AboutREQ and the like: bits 7:6 of byte 8.
 func (r REJ) About() uint8 { return bits(r[8], 6, 2) }
 
-// Reason returns the reason: 16 bits at byte 10.
+// Reason returns the reason, RejTimeout and the like: 16 bits at byte 10.
 func (r REJ) Reason() uint16 { return be.Uint16(r[10:]) }
 
 // PrivateData returns the private data: the bytes from 84 on.
 func (r REJ) PrivateData() []byte { return r[84:BodySize] }
 
-// SetAbout sets the part of the message that a REJ or MRA is about.
+// SetAbout sets the kind of message that is rejected, AboutREQ and the like.
 func (r REJ) SetAbout(v uint8) { setBits(&r[8], 6, 2, v) }
 
-// SetInfoLength sets the info length.
+// SetInfoLength sets the length of the additional information in bytes.
 func (r REJ) SetInfoLength(v uint8) { setBits(&r[9], 1, 7, v) }
 
-// SetReason sets the reason.
+// SetReason sets the reason, RejTimeout and the like.
 func (r REJ) SetReason(v uint16) { be.PutUint16(r[10:], v) }
 
 // SetInfoGUID writes a GUID, or the first half of a GID, into the additional information.
 func (r REJ) SetInfoGUID(v uint64) { be.PutUint64(r[12:], v) }
 
-// InfoGUID is the GUID in the additional information.
+// InfoGUID returns the GUID in the additional information: 64 bits at byte 12.
 func (r REJ) InfoGUID() uint64 { return be.Uint64(r[12:]) }
 
-// SIDRReq asks for the QP of a service of datagrams.
+// SIDRReq asks for the QP of a datagram service.
 type SIDRReq []byte
 
 // RequestID returns the request ID: 32 bits at byte 0.
 func (s SIDRReq) RequestID() uint32 { return be.Uint32(s) }
 
-// PKey returns the P_Key: 16 bits at byte 4.
+// PKey returns the partition key: 16 bits at byte 4.
 func (s SIDRReq) PKey() uint16 { return be.Uint16(s[4:]) }
 
 // ServiceID returns the service ID: 64 bits at byte 8.
@@ -430,7 +432,7 @@ func (s SIDRReq) PrivateData() []byte { return s[16:BodySize] }
 // SetRequestID sets the request ID.
 func (s SIDRReq) SetRequestID(v uint32) { be.PutUint32(s, v) }
 
-// SetPKey sets the P_Key.
+// SetPKey sets the partition key.
 func (s SIDRReq) SetPKey(v uint16) { be.PutUint16(s[4:], v) }
 
 // SetServiceID sets the service ID.
@@ -450,16 +452,16 @@ type SIDRRep []byte
 // RequestID returns the request ID: 32 bits at byte 0.
 func (s SIDRRep) RequestID() uint32 { return be.Uint32(s) }
 
-// Status returns the status: byte 4.
+// Status returns the status, SIDRSuccess and the like: byte 4.
 func (s SIDRRep) Status() uint8 { return s[4] }
 
-// Vendor returns the vendor: 16 bits at byte 6.
+// Vendor returns the vendor ID of ECE: 16 bits at byte 6 and, as the lowest 8, byte 11.
 func (s SIDRRep) Vendor() uint32 { return uint32(be.Uint16(s[6:]))<<8 | uint32(s[11]) }
 
-// QPN returns the QPN: 24 bits at byte 8.
+// QPN returns the QPN of the service: 24 bits at byte 8.
 func (s SIDRRep) QPN() uint32 { return get24(s[8:]) }
 
-// QKey returns the Q_Key: 32 bits at byte 20.
+// QKey returns the Q_Key of the service: 32 bits at byte 20.
 func (s SIDRRep) QKey() uint32 { return be.Uint32(s[20:]) }
 
 // PrivateData returns the private data: the bytes from 96 on.
@@ -468,40 +470,41 @@ func (s SIDRRep) PrivateData() []byte { return s[96:BodySize] }
 // SetRequestID sets the request ID.
 func (s SIDRRep) SetRequestID(v uint32) { be.PutUint32(s, v) }
 
-// SetStatus sets the status.
+// SetStatus sets the status, SIDRSuccess and the like.
 func (s SIDRRep) SetStatus(v uint8) { s[4] = v }
 
-// SetVendor sets the vendor.
+// SetVendor sets the vendor ID of ECE.
 func (s SIDRRep) SetVendor(v uint32) { be.PutUint16(s[6:], uint16(v>>8)); s[11] = byte(v) }
 
-// SetQPN sets the QPN.
+// SetQPN sets the QPN of the service.
 func (s SIDRRep) SetQPN(v uint32) { put24(s[8:], v) }
 
 // SetServiceID sets the service ID.
 func (s SIDRRep) SetServiceID(v uint64) { be.PutUint64(s[12:], v) }
 
-// SetQKey sets the Q_Key.
+// SetQKey sets the Q_Key of the service.
 func (s SIDRRep) SetQKey(v uint32) { be.PutUint32(s[20:], v) }
 
-// IPHeader is what rdma_cm puts before a user's data in a REQ and a SIDRReq, for services of IP (struct cma_hdr; IBTA annex A11).
+// IPHeader is what rdma_cm puts before the user's data in a REQ and a SIDRReq of an IP service (struct cma_hdr; IBTA
+// annex A11).
 type IPHeader []byte
 
-// IPHeaderSize is its length.
+// IPHeaderSize is the length of an IPHeader in bytes.
 const IPHeaderSize = 36
 
 // Version returns the version: byte 0.
 func (h IPHeader) Version() uint8 { return h[0] }
 
-// IPVersion returns the IP version: 4 bits of byte 1.
+// IPVersion returns the IP version: bits 7:4 of byte 1.
 func (h IPHeader) IPVersion() uint8 { return bits(h[1], 4, 4) }
 
 // SrcPort returns the source port: 16 bits at byte 2.
 func (h IPHeader) SrcPort() uint16 { return be.Uint16(h[2:]) }
 
-// Src returns the source address: 16 bytes from byte 4 on.
+// Src returns the source address, an IPv4 address behind 12 zero bytes: 16 bytes from byte 4 on.
 func (h IPHeader) Src() roce.GID { return gid(h[4:]) }
 
-// Dst returns the destination address: 16 bytes from byte 20 on.
+// Dst returns the destination address in the form of Src: 16 bytes from byte 20 on.
 func (h IPHeader) Dst() roce.GID { return gid(h[20:]) }
 
 // SetIPVersion sets the IP version.
@@ -510,8 +513,8 @@ func (h IPHeader) SetIPVersion(v uint8) { setBits(&h[1], 4, 4, v) }
 // SetSrcPort sets the source port.
 func (h IPHeader) SetSrcPort(v uint16) { be.PutUint16(h[2:], v) }
 
-// SetSrc writes an address: of IPv4 in the last four bytes, behind zeros.
+// SetSrc sets the source address; v has an IPv4 address in its last four bytes, behind zeros.
 func (h IPHeader) SetSrc(v roce.GID) { copy(h[4:20], v[:]) }
 
-// SetDst is as SetSrc.
+// SetDst sets the destination address; v has the form that SetSrc takes.
 func (h IPHeader) SetDst(v roce.GID) { copy(h[20:36], v[:]) }

@@ -1,6 +1,6 @@
 // Package mad has management datagrams as byte views: the header that all have, those of subnet administration and of
-// its transfers in segments (RMPP), and the attributes that hosts ask a subnet administrator for. The layouts are those of
-// the Linux kernel (include/rdma/ib_mad.h, ib_sa.h and the tables of core/sa_query.c) and of rdma-core
+// its transfers in segments (RMPP), and the attributes that hosts ask a subnet administrator for. The layouts are
+// those of the Linux kernel (include/rdma/ib_mad.h, ib_sa.h and the tables of core/sa_query.c) and of rdma-core
 // (libibumad/umad_sa.h, umad_types.h).
 package mad
 
@@ -12,10 +12,10 @@ import (
 
 var be = binary.BigEndian
 
-// Size is that of every general management packet.
+// Size is the length of every general management packet in bytes.
 const Size = 256
 
-// QKey is that of QP1.
+// QKey is the Q_Key of QP1.
 const QKey = 0x8001_0000
 
 // Management classes and versions.
@@ -66,7 +66,7 @@ type MAD []byte
 // ErrMalformed is wrapped by the errors of Parse.
 var ErrMalformed = errors.New("mad: malformed")
 
-// Parse checks the size and the version that all classes have.
+// Parse returns b as a MAD if its size and its base version are right. Its errors wrap ErrMalformed.
 func Parse(b []byte) (MAD, error) {
 	switch {
 	case len(b) != Size:
@@ -77,31 +77,31 @@ func Parse(b []byte) (MAD, error) {
 	return MAD(b), nil
 }
 
-// Class returns the class: byte 1.
+// Class returns the management class, such as ClassSubnAdm: byte 1.
 func (m MAD) Class() uint8 { return m[1] }
 
 // ClassVersion returns the class version: byte 2.
 func (m MAD) ClassVersion() uint8 { return m[2] }
 
-// Method returns the method: byte 3.
+// Method returns the method, such as Get: byte 3.
 func (m MAD) Method() uint8 { return m[3] }
 
-// Status returns the status: 16 bits at byte 4.
+// Status returns the status of an answer, StatusOK and the like: 16 bits at byte 4.
 func (m MAD) Status() uint16 { return be.Uint16(m[4:]) }
 
-// TID returns the TID: 64 bits at byte 8.
+// TID returns the transaction ID: 64 bits at byte 8.
 func (m MAD) TID() uint64 { return be.Uint64(m[8:]) }
 
-// Attribute returns the attribute: 16 bits at byte 16.
+// Attribute returns the attribute ID: 16 bits at byte 16.
 func (m MAD) Attribute() uint16 { return be.Uint16(m[16:]) }
 
-// Modifier returns the modifier: 32 bits at byte 20.
+// Modifier returns the attribute modifier: 32 bits at byte 20.
 func (m MAD) Modifier() uint32 { return be.Uint32(m[20:]) }
 
 // SetBaseVersion sets the base version.
 func (m MAD) SetBaseVersion(v uint8) { m[0] = v }
 
-// SetClass sets the class.
+// SetClass sets the management class.
 func (m MAD) SetClass(v uint8) { m[1] = v }
 
 // SetClassVersion sets the class version.
@@ -110,25 +110,25 @@ func (m MAD) SetClassVersion(v uint8) { m[2] = v }
 // SetMethod sets the method.
 func (m MAD) SetMethod(v uint8) { m[3] = v }
 
-// SetStatus sets the status.
+// SetStatus sets the status of an answer.
 func (m MAD) SetStatus(v uint16) { be.PutUint16(m[4:], v) }
 
-// SetTID sets the TID.
+// SetTID sets the transaction ID.
 func (m MAD) SetTID(v uint64) { be.PutUint64(m[8:], v) }
 
-// SetAttribute sets the attribute.
+// SetAttribute sets the attribute ID.
 func (m MAD) SetAttribute(v uint16) { be.PutUint16(m[16:], v) }
 
-// SetModifier sets the modifier.
+// SetModifier sets the attribute modifier.
 func (m MAD) SetModifier(v uint32) { be.PutUint32(m[20:], v) }
 
-// RMPP is the header of a transfer in segments; it is of class SubnAdm, among others.
+// RMPP returns the header of a transfer in segments, which ClassSubnAdm and some other classes have.
 func (m MAD) RMPP() RMPP { return RMPP(m[24:36]) }
 
 // RMPP is the header of a transfer in segments, 12 bytes.
 type RMPP []byte
 
-// RMPPVersion is the only one.
+// RMPPVersion is the only version of RMPP.
 const RMPPVersion = 1
 
 // Types of a segment.
@@ -149,35 +149,37 @@ const (
 // Version returns the version: byte 0.
 func (h RMPP) Version() uint8 { return h[0] }
 
-// Type returns the type: byte 1.
+// Type returns the type of the segment, RMPPData and the like: byte 1.
 func (h RMPP) Type() uint8 { return h[1] }
 
-// Flags returns the flags: byte 2.
+// Flags returns the flags, RMPPActive and the like: bits 2:0 of byte 2.
 func (h RMPP) Flags() uint8 { return h[2] & 7 }
 
-// Segment returns the segment: 32 bits at byte 4.
+// Segment returns the number of the segment: 32 bits at byte 4.
 func (h RMPP) Segment() uint32 { return be.Uint32(h[4:]) }
 
-// Window returns the window: 32 bits at byte 8.
-func (h RMPP) Window() uint32 { return be.Uint32(h[8:]) } // of an acknowledgement: the last segment that may be sent
-// Payload returns the payload: 32 bits at byte 8.
-func (h RMPP) Payload() uint32 { return be.Uint32(h[8:]) } // of data
+// Window returns the last segment that may be sent, in an acknowledgement: 32 bits at byte 8.
+func (h RMPP) Window() uint32 { return be.Uint32(h[8:]) }
+
+// Payload returns the length of the payload in bytes, in data: 32 bits at byte 8.
+func (h RMPP) Payload() uint32 { return be.Uint32(h[8:]) }
+
 // SetVersion sets the version.
 func (h RMPP) SetVersion(v uint8) { h[0] = v }
 
-// SetType sets the type.
+// SetType sets the type of the segment, RMPPData and the like.
 func (h RMPP) SetType(v uint8) { h[1] = v }
 
-// SetFlags sets the flags, and that the sender says nothing of the time in which it answers.
+// SetFlags sets the flags, and the response time to the code for "not given".
 func (h RMPP) SetFlags(v uint8) { h[2] = 31<<3 | v&7 }
 
-// SetSegment sets the segment.
+// SetSegment sets the number of the segment.
 func (h RMPP) SetSegment(v uint32) { be.PutUint32(h[4:], v) }
 
-// SetPayload sets the payload.
+// SetPayload sets the length of the payload in bytes, in data.
 func (h RMPP) SetPayload(v uint32) { be.PutUint32(h[8:], v) }
 
-// SetWindow sets the window.
+// SetWindow sets the last segment that may be sent, in an acknowledgement.
 func (h RMPP) SetWindow(v uint32) { be.PutUint32(h[8:], v) }
 
 // SAHeaderSize is the header of subnet administration, which each segment has; SADataSize is what is behind it.
@@ -186,17 +188,18 @@ const (
 	SADataSize   = Size - 56
 )
 
-// AttributeOffset is the distance of records in a table, in units of 8 bytes.
+// AttributeOffset returns the distance between records of a table, in units of 8 bytes: 16 bits at byte 44.
 func (m MAD) AttributeOffset() uint16 { return be.Uint16(m[44:]) }
 
-// SetAttributeOffset sets the attribute offset.
+// SetAttributeOffset sets the distance between records of a table, in units of 8 bytes.
 func (m MAD) SetAttributeOffset(v uint16) { be.PutUint16(m[44:], v) }
 
-// Components says which components of the attribute a request gives, by bits in their order.
+// Components returns the component mask, a bit for each part of the attribute that the request gives: 64 bits at byte
+// 48.
 func (m MAD) Components() uint64 { return be.Uint64(m[48:]) }
 
-// SetComponents sets the components.
+// SetComponents sets the component mask.
 func (m MAD) SetComponents(v uint64) { be.PutUint64(m[48:], v) }
 
-// Data is the attribute, or the segment's part of a table.
+// Data returns the attribute, or the segment's part of a table.
 func (m MAD) Data() []byte { return m[56:Size] }

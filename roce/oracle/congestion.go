@@ -2,7 +2,7 @@ package oracle
 
 import "github.com/rdmasim/rdmasim/roce"
 
-// CNPScope is what a notification point counts the time between two CNPs by.
+// CNPScope says between which CNPs a notification point keeps its least interval.
 type CNPScope uint8
 
 // Scopes, by what mlx5 devices were seen to do (Lumina, SIGCOMM 2023, section 6.3).

@@ -39,7 +39,7 @@ const mostOthers = 8
 
 const leftOut = -1
 
-// Judge judges one run.
+// Judge replays one run and returns its flows and the verdicts, in the order of frames.
 func Judge(c Capture, o Options) *Result {
 	j := &judge{
 		o: o, res: &Result{Name: c.Name, Frames: len(c.Frames), Flows: []Flow{}, Verdicts: []Verdict{}},

@@ -17,7 +17,7 @@ type Retransmission struct {
 	last     int64
 }
 
-// Cause is why requests were sent again.
+// Cause says why requests were sent again.
 type Cause string
 
 // Causes. Where a capture may lack frames, a timeout is what no frame of it explains otherwise.
@@ -29,7 +29,7 @@ const (
 	NoNAKSeen     Cause = "timeout, or a NAK that is not in the file"
 )
 
-// Loss is which frame was lost, as far as the capture shows it.
+// Loss says which frame was lost, as far as the capture shows it.
 type Loss string
 
 // What was lost.

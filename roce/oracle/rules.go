@@ -4,18 +4,20 @@ package oracle
 type Rule struct {
 	ID   string `json:"id"`
 	Text string `json:"text"` // what is wrong when it applies
-	// Needs is the option without which the rule is not judged, or judged in part.
+	// Needs names the options without which the rule is not judged, or judged only in part.
 	Needs string `json:"needs,omitempty"`
 	// Blind says why no verdict is given; empty when the rule is judged.
 	Blind string `json:"blind,omitempty"`
-	// Complete says that a verdict rests on what was not seen: it is inconclusive unless the capture has every frame (Options.Complete).
+	// Complete says that a verdict rests on what was not seen: it is inconclusive unless the capture has every frame
+	// (Options.Complete).
 	Complete bool `json:"complete,omitempty"`
 }
 
-// Rules lists all rules in their order.
+// Rules returns all rules in the order of their IDs.
 func Rules() []Rule { return append([]Rule(nil), rules[:]...) }
 
-// Bound is the end of a reliable connection that a rule binds: "requester", "responder", or "" where it binds both, or no connection.
+// Bound returns the end of a reliable connection that a rule binds, "requester" or "responder", or "" for a rule that
+// binds both ends, or no connection.
 func Bound(rule string) string {
 	switch {
 	case rule >= "OR-027" && rule <= "OR-056":

@@ -20,7 +20,7 @@ const (
 
 var kindNames = [...]string{"violation", "warning", "note", "inconclusive"}
 
-// String returns the text form.
+// String returns the kind in one word, such as "violation".
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {
 		return kindNames[k]
@@ -28,7 +28,7 @@ func (k Kind) String() string {
 	return fmt.Sprintf("Kind(%d)", uint8(k))
 }
 
-// MarshalText makes a kind a word in JSON.
+// MarshalText returns the same word as String, for JSON; the error is nil.
 func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
 // Verdict says that a rule applies to a frame.
@@ -36,22 +36,22 @@ type Verdict struct {
 	Rule  string `json:"rule"`
 	Kind  Kind   `json:"kind"`
 	Frame int    `json:"frame"` // number of the frame in its file, from 1; 0: the capture as a whole
-	// Count is of how many frames of the flow this is true: verdicts on constant
-	// header fields are given once, for the first.
+	// Count is the number of frames of the flow of which it is true: a verdict on a
+	// constant header field is given once, for the first.
 	Count int `json:"count"`
-	// Others are the numbers of the next frames of which it is true, as many as are kept.
+	// Others are the numbers of the next frames, up to 8, of which an inconclusive verdict is true.
 	Others []int  `json:"others,omitempty"`
 	Flow   string `json:"flow,omitempty"`
 	Text   string `json:"text"`
 }
 
-// String returns the text form.
+// String returns rule, kind, frame, flow and text in one line.
 func (v Verdict) String() string {
 	return fmt.Sprintf("%s %v frame %d %s: %s", v.Rule, v.Kind, v.Frame, v.Flow, v.Text)
 }
 
-// MostVerdicts is how many verdicts on one rule of one kind are kept: more than anybody reads, and a forged capture
-// could have millions.
+// MostVerdicts is how many verdicts of one kind on one rule are kept: more than anybody reads, where a forged capture
+// could cause millions.
 const MostVerdicts = 1000
 
 // ruleKind is what verdicts are counted by.
@@ -60,7 +60,7 @@ type ruleKind struct {
 	kind Kind
 }
 
-// Kept counts the verdicts that are kept.
+// Kept counts the verdicts that are kept, by rule and kind.
 type Kept struct{ of map[ruleKind]int }
 
 // room reports whether another verdict may be kept, and counts it.
@@ -75,7 +75,7 @@ func (k *Kept) room(of ruleKind) bool {
 	return true
 }
 
-// LeftOut says how many more verdicts on a rule there were than are kept.
+// LeftOut says how many verdicts of a kind on a rule were not kept.
 type LeftOut struct {
 	Rule  string `json:"rule"`
 	Kind  Kind   `json:"kind"`
@@ -91,15 +91,15 @@ type Flow struct {
 	Resent    int    `json:"resent"`
 	Responses int    `json:"responses"`
 	MTU       int    `json:"mtu,omitempty"` // learned or given
-	// Retransmissions are the first 1,000 of the flow; MoreRetransmissions counts the others. LostNS is the time, in nanoseconds, that
-	// passed between the sendings of their first packets, added up.
+	// Retransmissions are the first 1,000 of the flow; MoreRetransmissions counts the others. LostNS sums how long the
+	// first packet of each had waited since it was last sent, in nanoseconds.
 	Retransmissions     []Retransmission `json:"retransmissions,omitempty"`
 	MoreRetransmissions int              `json:"more_retransmissions,omitempty"`
 	LostNS              int64            `json:"lost_ns,omitempty"`
-	// Missing says what shows that the capture lacks frames of the flow: the first of Gaps such places.
+	// Missing are the first places that show that the capture lacks frames of the flow, and Gaps is their number.
 	Missing []Gap `json:"missing,omitempty"`
 	Gaps    int   `json:"gaps,omitempty"`
-	// JudgedTo is the frame behind which requests and responses are only counted; 0: all are judged.
+	// JudgedTo is the last frame that is judged; later ones are only counted. 0: all are judged.
 	JudgedTo int `json:"judged_to,omitempty"`
 }
 
@@ -120,13 +120,13 @@ type Result struct {
 	Flows    []Flow    `json:"flows"`
 	Verdicts []Verdict `json:"verdicts"`
 	LeftOut  []LeftOut `json:"left_out,omitempty"` // beyond MostVerdicts
-	// Unproved is how many violations there are if the capture has every frame, which are inconclusive because it is not known to.
+	// Unproved counts the inconclusive verdicts that are violations if the capture has every frame.
 	Unproved int `json:"unproved,omitempty"`
-	// Early is how many requests were sent again before the timeout, as by adaptive retransmission.
+	// Early counts requests that were sent again before the timeout, as adaptive retransmission does.
 	Early int `json:"before_timeout,omitempty"`
 }
 
-// Count is the number of verdicts of a kind, with those that are left out.
+// Count returns the number of verdicts of a kind, including those that were not kept.
 func (r *Result) Count(k Kind) int {
 	n := 0
 	for _, v := range r.Verdicts {
@@ -142,7 +142,7 @@ func (r *Result) Count(k Kind) int {
 	return n
 }
 
-// Sender is how a requester recovers from loss.
+// Sender says how a requester recovers from loss.
 type Sender uint8
 
 // Ways to recover.
@@ -151,14 +151,14 @@ const (
 	SelectiveRepeat
 )
 
-// Options is what is known besides the capture. The zero value knows nothing.
+// Options are facts about the senders and the capture that its frames do not show. The zero value holds none.
 type Options struct {
 	MTU    int // path MTU in bytes; 0: learned from First packets
 	Sender Sender
 	// Complete: every frame that was sent is in the capture, from the first of each
 	// connection. Delivered: every frame that is not marked as lost did arrive.
 	Complete, Delivered bool
-	// Declared: that the capture is complete is said of it, not known. Where its frames show that some are missing, they are believed.
+	// Declared: Complete is a claim of the user's, which gives way where frames show that others are missing.
 	Declared bool
 	// Reconnects: QPs may be reset and connected again; a first packet while nothing is
 	// outstanding then begins a new connection, also with the bytes of the first time.
@@ -167,8 +167,9 @@ type Options struct {
 	// is allowed on either side of every time, in nanoseconds.
 	Timeout   uint8
 	Tolerance int64
-	// Adaptive: the senders may be ConnectX-5 or later on RoCE, which send again by a schedule of their firmware: before the timeout,
-	// but not before roce.AdaptiveLeast, after more than the timeout, and up to roce.AdaptiveMost times more often than RetryCount says.
+	// Adaptive: the senders may be ConnectX-5 or later on RoCE, which send again by a schedule of their firmware:
+	// before the timeout (not before roce.AdaptiveLeast) or after it, and up to roce.AdaptiveMost times more often
+	// than RetryCount.
 	Adaptive bool
 	// Flight bounds how long a frame is under way, in nanoseconds; 0: 20 us. What is
 	// sent within it after a NAK may have been sent before the NAK arrived.
@@ -177,7 +178,7 @@ type Options struct {
 	RetryCount, RNRRetry, RNRTimer, MaxRdAtomic, MaxDestRdAtomic *int
 	// StartPSN is the first PSN of every requester; nil: unknown.
 	StartPSN *uint32
-	// PKey is that of all QPs; 0: unknown.
+	// PKey is the partition key of all QPs; 0: unknown.
 	PKey uint16
 	// Receive is the size of every receive buffer in bytes; 0: unknown.
 	Receive int
@@ -205,8 +206,9 @@ func (o *Options) ackTimeout() (int64, bool) {
 	return roce.AckTimeout(o.Timeout), o.Timeout != 0
 }
 
-// leastWait is the least time between two transmissions where the timer is t, longestWait the longest that is no sign of a fault: by
-// the specification four times the timer. With adaptive retransmission a short timeout counts as one of code 16.
+// leastWait is the least time between two transmissions where the timer is t, longestWait the longest that is no sign
+// of a fault: by the specification four times the timer. With adaptive retransmission a short timeout counts as one
+// of code 16.
 func (o *Options) leastWait(t int64) int64 {
 	least := t - o.Tolerance
 	if o.Adaptive {

@@ -21,8 +21,8 @@ type Packet struct {
 	LinkType uint16
 	// Untimed: the file has no time for it (a simple packet block of pcapng).
 	Untimed bool
-	// Outgoing: the capture says that its host sent the packet. HostInterface is the number that the host's interface has in a capture
-	// of all interfaces; Frame reads it from the link header.
+	// Outgoing: the capture says that its host sent the packet. HostInterface is the number of the host's interface,
+	// in a capture of all interfaces; link.Frame reads it from the cooked header.
 	Outgoing      bool
 	HostInterface uint32
 }
@@ -34,7 +34,7 @@ type Interface struct {
 	SnapLen  uint32
 	// Dropped is how many packets the capture lost, as far as the file says.
 	Dropped uint64
-	// Received is how many packets the capture had seen in the end, with those that it lost, if Counted: the file says it.
+	// Received is how many packets the capture saw, including those that it lost. Counted: the file says so.
 	Received uint64
 	Counted  bool
 
@@ -51,8 +51,8 @@ const (
 	LinkTypeInfiniBand = 247
 )
 
-// Link types of captures that have no Ethernet header (tcpdump.org/linktypes.html): bare IP packets, and those of "tcpdump -i any",
-// whose cooked header says on which interface of the host and in which direction a packet went.
+// Link types of captures without Ethernet headers (tcpdump.org/linktypes.html): bare IP packets, and those of
+// "tcpdump -i any", whose cooked header names the direction and, in SLL2, the interface of the host.
 const (
 	LinkTypeRawBSD     = 12 // as DLT_RAW is on most systems, and on OpenBSD
 	LinkTypeRawOpenBSD = 14
@@ -63,10 +63,10 @@ const (
 	LinkTypeSLL2       = 276
 )
 
-// Outgoing is the packet type of what the host sent, in cooked headers (PACKET_OUTGOING of linux/if_packet.h).
+// Outgoing is the packet type in cooked headers of packets that the host sent (PACKET_OUTGOING of linux/if_packet.h).
 const Outgoing = 4
 
-// Framed says whether packets of a link type are, or can be made, frames of Ethernet or InfiniBand.
+// Framed reports whether packets of a link type are, or can be turned into, frames of Ethernet or InfiniBand.
 func Framed(linkType uint16) bool {
 	switch linkType {
 	case LinkTypeEthernet, LinkTypeERF, LinkTypeInfiniBand, LinkTypeSLL, LinkTypeSLL2, LinkTypeRaw, LinkTypeRawBSD, LinkTypeRawOpenBSD, LinkTypeIPv4, LinkTypeIPv6:
@@ -75,7 +75,7 @@ func Framed(linkType uint16) bool {
 	return false
 }
 
-// BrokenError says what is wrong with a file. What was read before is good.
+// BrokenError says where and why a file cannot be read on. The packets before it are good.
 type BrokenError struct {
 	Offset  int64 // of the block or record that cannot be read
 	Packets int   // packets before it
@@ -83,7 +83,7 @@ type BrokenError struct {
 	Reason  string
 }
 
-// Error returns the message.
+// Error returns the place, the packets before it and the reason.
 func (e *BrokenError) Error() string {
 	s := "s"
 	if e.Packets == 1 {
@@ -96,7 +96,7 @@ func (e *BrokenError) Error() string {
 	return fmt.Sprintf("broken capture at byte %d%s, after %d packet%s: %s", e.Offset, at, e.Packets, s, e.Reason)
 }
 
-// ErrNotCapture is wrapped when a file does not begin like a capture at all.
+// ErrNotCapture is wrapped by the error of NewReader and Read for a file that does not begin like a capture.
 var ErrNotCapture = errors.New("not a pcap or pcapng file")
 
 // maxRecord bounds a block or packet, so that a broken length cannot ask for all
@@ -130,7 +130,8 @@ type Reader struct {
 	err      error
 }
 
-// NewReader reads the beginning of a capture, which may be in a gzip file.
+// NewReader reads the beginning of a capture, which may be compressed with gzip. The error wraps ErrNotCapture, is a
+// *BrokenError, or wraps that of r.
 func NewReader(r io.Reader) (*Reader, error) {
 	c := &Reader{}
 	var err error
@@ -158,7 +159,8 @@ func NewReader(r io.Reader) (*Reader, error) {
 	}
 }
 
-// Next is the next packet; io.EOF ends a whole file, a *BrokenError a broken one.
+// Next returns the next packet, io.EOF at the end of the file, or a *BrokenError where it cannot be read on. The first
+// error is returned again by all later calls.
 func (c *Reader) Next() (Packet, error) {
 	if c.err != nil {
 		return Packet{}, c.err
@@ -177,8 +179,8 @@ func (c *Reader) Next() (Packet, error) {
 	return p, c.err
 }
 
-// Read reads a whole capture, up to a size. With an error, which is a *BrokenError unless the
-// reader r itself failed, the packets before the break are returned too.
+// Read reads a whole capture of at most 1 GiB and 10,000,000 packets. With an error it returns the packets before it.
+// The error is that of NewReader or Next; a longer capture gives a *BrokenError.
 func Read(r io.Reader) (*Reader, []Packet, error) { return read(r, mostBytes, mostPackets) }
 
 func read(r io.Reader, bytes int64, packets int) (*Reader, []Packet, error) {
@@ -238,8 +240,8 @@ func (c *Reader) take(n int, start int64, what string) ([]byte, error) {
 // errTooLong ends the reading of a file of which only so much is wanted.
 var errTooLong = errors.New("pcap: the file is too long")
 
-// First words of classic pcap. The third is that of a libpcap of old distributions of Linux, whose packets say after their lengths on
-// which interface and in which direction they went.
+// First words of classic pcap. The third is that of a libpcap of old distributions of Linux, whose packets say after
+// their lengths on which interface and in which direction they went.
 const (
 	magicMicro    = 0xA1B2C3D4
 	magicNano     = 0xA1B23C4D
