@@ -19,7 +19,7 @@ func TestLoadsThatDie(t *testing.T) {
 		{lost, nil, "load stream ended at 3662 ms: RETRY_EXC_ERR, 12 transmissions (", map[string]float64{"local_ack_timeout_err": 6, "roce_adp_retrans": 6, "req_transport_retries_exceeded": 1}},
 		{gone, nil, "RETRY_EXC_ERR, 12 transmissions (", map[string]float64{"local_ack_timeout_err": 6, "roce_adp_retrans": 6}},
 		{lost, []string{"traffic.0.retry_cnt=2"}, "load stream ended at 977.9 ms: RETRY_EXC_ERR, 7 transmissions (", map[string]float64{"local_ack_timeout_err": 1, "roce_adp_retrans": 6}},
-		{lost, []string{"traffic.0.retry_cnt=0"}, "load stream ended at 2052 ms: RETRY_EXC_ERR, 8 transmissions (", map[string]float64{"local_ack_timeout_err": 1, "roce_adp_retrans": 7}},
+		{lost, []string{"traffic.0.retry_cnt=0"}, "load stream ended at 2052 ms: RETRY_EXC_ERR, 8 transmissions (", map[string]float64{"local_ack_timeout_err": 3, "roce_adp_retrans": 5}},
 		{lost, []string{"traffic.0.retry_cnt=0", "traffic.0.rnr_retry=7", "traffic.0.ack_timeout=31"}, "RETRY_EXC_ERR, 8 transmissions (", nil},
 		{lost, []string{"traffic.0.ack_timeout=31"}, "load stream ended at 123", nil},
 		{lost, []string{"traffic.0.ack_timeout=0"}, "ack_timeout is 0, so that nothing repeats what is lost: 1 to 31 do", map[string]float64{"local_ack_timeout_err": 0}},

@@ -14,7 +14,6 @@ import (
 type causeOfFailure struct {
 	name     string
 	access   verbs.AccessFlags // of the far queue pair
-	gone     bool              // the far queue pair is destroyed first
 	wr       func(p *pairOfHosts) verbs.SendWR
 	status   verbs.WCStatus
 	counters map[string]int // of the requester, beside req_cqe_error
