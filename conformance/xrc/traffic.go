@@ -2,6 +2,7 @@ package xrc
 
 import (
 	"bytes"
+	"slices"
 	"time"
 
 	"github.com/rdmasim/rdmasim/conformance/kit"
@@ -180,6 +181,44 @@ func paged(c *spec.C) {
 		c.Equal("wr_id of the receive", kit.ExpectSuccess(c, s.CQ, 1)[0].ID, uint64(i))
 		c.True("contents", bytes.Equal(to.Get(c, 2*kit.Page*i, 2*kit.Page), want), "other bytes")
 	}
+}
+
+// pagedOperations has neither end touch what the device reads and writes for each operation before it does.
+func pagedOperations(c *spec.C) {
+	const size = 3 * kit.Page
+	p := kit.NewXRCPair(c, kit.Default())
+	s := p.CreateXRCSRQ(c, p.Domain, 8)
+	pinned, kept := p.Buffer(c, size, kit.AllAccess), p.Buffer(c, size, kit.AllAccess)
+	want, zeros := bytes.Clone(pinned.FillRandom(c)), make([]byte, size)
+	kept.FillByte(c, 1)
+	s.RecvInto(c, 1, kept.All())
+	c.Status("send of untouched memory", p.A.PostAndPoll(c, s.To(kit.Send(1, p.Paged(c, size, kit.AllAccess).All()))), verbs.WCSuccess)
+	c.Status("receive", kit.PollOne(c, s.CQ), verbs.WCSuccess)
+	c.True("zeros", bytes.Equal(kept.Get(c, 0, size), zeros), "other bytes")
+	to := p.Paged(c, size, kit.AllAccess)
+	c.Status("write to untouched memory", p.A.PostAndPoll(c, s.To(kit.Write(2, to, 0, pinned.All()))), verbs.WCSuccess)
+	resident, err := to.Pages(c).Resident(c.T, 0, size)
+	c.NoErr("mincore", err)
+	c.True("pages in memory", !slices.Contains(resident, false), "a page is missing")
+	c.True("contents", bytes.Equal(to.Get(c, 0, size), want), "other bytes")
+	kept.FillByte(c, 1)
+	c.Status("read of untouched memory", p.A.PostAndPoll(c, s.To(kit.Read(3, p.Paged(c, size, kit.AllAccess), 0, kept.All()))), verbs.WCSuccess)
+	c.True("zeros", bytes.Equal(kept.Get(c, 0, size), zeros), "other bytes")
+	into := p.Paged(c, size, kit.AllAccess)
+	c.Status("read into untouched memory", p.A.PostAndPoll(c, s.To(kit.Read(4, pinned, 0, into.All()))), verbs.WCSuccess)
+	c.True("contents", bytes.Equal(into.Get(c, 0, size), want), "other bytes")
+}
+
+func pagedAtomics(c *spec.C) {
+	const at = 2*kit.Page + 8
+	p := kit.NewXRCPair(c, kit.Default())
+	s := p.CreateXRCSRQ(c, p.Domain, 8)
+	to, from := p.Paged(c, 4*kit.Page, kit.AllAccess), p.Paged(c, 4*kit.Page, kit.AllAccess)
+	c.Status("fetch and add", p.A.PostAndPoll(c, s.To(kit.FetchAdd(1, to, at, 5, from.SGE(0, 8)))), verbs.WCSuccess)
+	c.Equal("what was there", from.Word(c, 0), uint64(0))
+	c.Status("compare and swap", p.A.PostAndPoll(c, s.To(kit.CmpSwap(2, to, at, 5, 9, from.SGE(kit.Page, 8)))), verbs.WCSuccess)
+	c.Equal("what was there then", from.Word(c, kit.Page), uint64(5))
+	c.Equal("what is there", to.Word(c, at), uint64(9))
 }
 
 // emptySRQ has the target answer RNR until a receive comes, and the sender give up where it may not wait.

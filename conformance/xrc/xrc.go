@@ -48,6 +48,8 @@ func Register(s *spec.Suite) {
 	s.Case("XRC-034", srqChanges)
 	s.Case("XRC-035", overtaken)
 	s.Case("XRC-036", twoSenders)
+	s.Case("XRC-037", pagedOperations)
+	s.Case("XRC-038", pagedAtomics)
 	s.Case("SRQ-022", srqWithout)
 	s.Case("CQ-019", cqOfSRQ)
 	s.Case("QPS-033", ignoredAttributes)

@@ -1,6 +1,8 @@
 package testbed
 
 import (
+	"strings"
+
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/verbs"
@@ -15,6 +17,9 @@ var always = map[string]bool{
 	"mw.t1": true, "mw.t2": true, "rereg": true, "ro": true, "speed": true, "device time": true, "srq": true, "uc": true, "ud": true, "wr_ex": true,
 	"hotunplug": true, "restrack": true, "addr": true, "cm": true, "other net": true, "fork": true, "invalidate.checked": true, "xrc.handles": true, "huge": true, "exporter": true,
 }
+
+// pagedOperations are the bits of the capabilities of on-demand paging by the last word of a token.
+var pagedOperations = map[string]uint32{"send": prm.ODPSend, "recv": prm.ODPReceive, "write": prm.ODPWrite, "read": prm.ODPRead, "atomic": prm.ODPAtomic, "srq_recv": prm.ODPSRQReceive}
 
 // Capability answers what the catalogue asks. What is not listed is absent.
 func (tb *Testbed) Capability(token string) verbs.Capability {
@@ -100,26 +105,16 @@ func (tb *Testbed) Capability(token string) verbs.Capability {
 			has = p.HCA.ODP.On()
 		case "xrc":
 			has = p.Kernel.XRC <= kernel.XRC3_2
-		case "odp.xrc.srq_recv":
-			has = p.HCA.ODP.XRC&prm.ODPSRQReceive != 0
+		case "odp.rc.send", "odp.rc.recv", "odp.rc.write", "odp.rc.read", "odp.rc.atomic", "odp.rc.srq_recv":
+			has = p.HCA.ODP.RC&pagedOperations[strings.TrimPrefix(token, "odp.rc.")] != 0
+		case "odp.xrc.send", "odp.xrc.write", "odp.xrc.read", "odp.xrc.atomic", "odp.xrc.srq_recv":
+			has = p.HCA.ODP.XRC&pagedOperations[strings.TrimPrefix(token, "odp.xrc.")] != 0
 		case "advise":
 			has = p.HCA.ODP.On() && p.Kernel.Generation != kernel.Static
 		case "no odp":
 			has = !p.HCA.ODP.On()
 		case "odp.implicit":
 			has = p.HCA.ODP.On() && p.HCA.ODP.Implicit
-		case "odp.rc.send":
-			has = p.HCA.ODP.RC&prm.ODPSend != 0
-		case "odp.rc.recv":
-			has = p.HCA.ODP.RC&prm.ODPReceive != 0
-		case "odp.rc.write":
-			has = p.HCA.ODP.RC&prm.ODPWrite != 0
-		case "odp.rc.read":
-			has = p.HCA.ODP.RC&prm.ODPRead != 0
-		case "odp.rc.atomic":
-			has = p.HCA.ODP.RC&prm.ODPAtomic != 0
-		case "odp.rc.srq_recv":
-			has = p.HCA.ODP.RC&prm.ODPSRQReceive != 0
 		case "roce", "roce v2", "vlan":
 			has = tb.sm == nil
 		case "ib", "sm":
