@@ -102,7 +102,7 @@ func TestValidateProfile(t *testing.T) {
 func TestVerdicts(t *testing.T) {
 	r := &ValidationReport{Complete: true, Checks: []Check{
 		{ID: "1a", Number: 1, Pass: true, Kind: "fitted"}, {ID: "1b", Number: 1, KnownMiss: "why", KnownValue: 100, Got: 95}, {ID: "1c", Number: 1, KnownMiss: "why", KnownValue: 100, Got: 105},
-		{ID: "2a", Number: 2, Pass: true, Kind: "predicted"}, {ID: "own", Pass: true}},
+		{ID: "2a", Number: 2, Pass: true, Kind: "predicted"}, {ID: "own", Pass: true}, {ID: "2b", Number: 2, Pass: true, Kind: "described"}},
 		NotModelled: []NotModelled{{17, "odp", "because"}}}
 	r.Summary = r.summarize()
 	if s := r.Summary; s.Numbered != 2 || s.Within != 1 || s.Percent != 50 {
@@ -118,7 +118,7 @@ func TestVerdicts(t *testing.T) {
 	if s := r.Summary; s.Predicted != 4 || s.PredictedWithin != 2 || s.Fitted != 1 || s.FittedWithin != 1 {
 		t.Errorf("predicted and fitted figures: %+v", s)
 	}
-	for _, want := range []string{"2 of 4 predicted figures within tolerance; beside them 1 of 1 fitted one\n", "miss (known)", "1b, 1c: known miss: why\n", "not modelled yet", "5 figures: 3 within tolerance, 2 known misses, 0 unexpected misses",
+	for _, want := range []string{"2 of 4 predicted figures within tolerance; beside them 1 of 1 fitted one and 1 of 1 that a rule was chosen with\n", "miss (known)", "1b, 1c: known miss: why\n", "not modelled yet", "6 figures: 4 within tolerance, 2 known misses, 0 unexpected misses",
 		"2 numbered checks run: 1 within tolerance in all their figures (50 %)"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is not in\n%s", want, &b)
@@ -126,7 +126,7 @@ func TestVerdicts(t *testing.T) {
 	}
 	for _, c := range []Check{{ID: "3a"}, {ID: "3a", KnownMiss: "why", KnownValue: 100, Got: 94.9}, {ID: "3a", KnownMiss: "why", KnownValue: 100, Got: math.NaN()},
 		{ID: "3a", KnownMiss: "why", KnownValue: 100, Got: 105.1}, {ID: "3a", Pass: true, KnownMiss: "why", KnownValue: 100, Got: 100}} {
-		r.Checks = append(r.Checks[:5], c)
+		r.Checks = append(r.Checks[:6], c)
 		if r.Pass() {
 			t.Errorf("%+v does not fail the run", c)
 		}
@@ -137,8 +137,8 @@ func TestVerdicts(t *testing.T) {
 	if err := r.Write(&b, "table"); err != nil || drifted.Verdict() != "MISS, DRIFTED" || !strings.Contains(b.String(), "3a: DRIFTED: it is 105.1 now, more than 5 % from known_value 100;") {
 		t.Errorf("%v\n%s", err, &b)
 	}
-	if r.Checks[5].Verdict() != "ok, STALE" {
-		t.Error(r.Checks[5].Verdict())
+	if r.Checks[6].Verdict() != "ok, STALE" {
+		t.Error(r.Checks[6].Verdict())
 	}
 }
 
@@ -180,7 +180,7 @@ func TestValidationErrors(t *testing.T) {
 	for _, c := range []struct{ src, want string }{
 		{head + "  - {id: i, name: n, value: b.rate_mps, expected: 1, unit: x, tolerance: 5%, kind: fitted}\n", `no run "b"`},
 		{head + "  - {id: i, name: n, value: a.rate_mps, expected: 1, unit: x, tolerance: 5 %%, kind: fitted}\n", "v.yaml:6:"},
-		{head + "  - {id: i, name: n, value: a.rate_mps, expected: 1, unit: x, tolerance: 5%, kind: guessed}\n", "not one of fitted, predicted"},
+		{head + "  - {id: i, name: n, value: a.rate_mps, expected: 1, unit: x, tolerance: 5%, kind: guessed}\n", "not one of fitted, described, predicted"},
 		{none, "or not_modelled"}, {head + good + "fitted: {traffic.0.work: i}\n", `v.yaml:7:26: no figure "i" says that traffic.0.work was fitted to it`}, {none + "not_modelled: why\nruns: {a: {}}\n", "has no scenario"},
 		{strings.Replace(head, "{a: {}}", "{a: {traffic.0.windw: 4}}", 1) + good, `did you mean`},
 	} {

@@ -89,7 +89,11 @@ func (r *ValidationReport) writeSummary(w io.Writer) {
 		state += ", INCOMPLETE"
 	}
 	if s := r.Summary; r.Complete {
-		fmt.Fprintf(w, "%d of %s within tolerance; beside them %d of %s\n", s.PredictedWithin, plain.Count(s.Predicted, "predicted figure"), s.FittedWithin, plain.Count(s.Fitted, "fitted one"))
+		fmt.Fprintf(w, "%d of %s within tolerance; beside them %d of %s", s.PredictedWithin, plain.Count(s.Predicted, "predicted figure"), s.FittedWithin, plain.Count(s.Fitted, "fitted one"))
+		if s.Described > 0 {
+			fmt.Fprintf(w, " and %d of %d that a rule was chosen with", s.DescribedWithin, s.Described)
+		}
+		fmt.Fprintln(w)
 	}
 	fmt.Fprintf(w, "%s: %d within tolerance, %s, %s%s. rdmasim %s, seed %d\n", plain.Count(len(r.Checks), "figure"),
 		verdicts["ok"]+verdicts["ok, STALE"], plain.Count(verdicts["miss (known)"], "known miss"), plain.Count(verdicts["MISS"], "unexpected miss"), state, r.Version, r.Seed)

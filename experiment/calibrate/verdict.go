@@ -70,11 +70,14 @@ type NotModelled struct {
 // ValidationSummary counts numbered checks: one is within tolerance when all its
 // figures are.
 type ValidationSummary struct {
-	// Predicted counts figures to which no value was fitted, and PredictedWithin those of them within tolerance.
+	// Predicted counts figures to which nothing was fitted, and PredictedWithin those of them within tolerance. Described figures were in
+	// view when a rule of the model was chosen.
 	Predicted       int `json:"predicted_figures"`
 	PredictedWithin int `json:"predicted_within_tolerance"`
 	Fitted          int `json:"fitted_figures"`
 	FittedWithin    int `json:"fitted_within_tolerance"`
+	Described       int `json:"described_figures"`
+	DescribedWithin int `json:"described_within_tolerance"`
 
 	Numbered int     `json:"numbered_checks"`
 	Within   int     `json:"within_tolerance"`
@@ -135,11 +138,14 @@ func (r *ValidationReport) summarize() ValidationSummary {
 	return s
 }
 
-// count counts a figure as predicted or fitted.
+// count counts a figure by its kind.
 func (s *ValidationSummary) count(c *Check) {
 	all, ok := &s.Predicted, &s.PredictedWithin
-	if c.Kind == "fitted" {
+	switch c.Kind {
+	case "fitted":
 		all, ok = &s.Fitted, &s.FittedWithin
+	case "described":
+		all, ok = &s.Described, &s.DescribedWithin
 	}
 	*all++
 	if c.Pass {
