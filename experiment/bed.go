@@ -27,7 +27,7 @@ func (e *Env) Build(limit time.Duration, name string, hosts []testbed.HostConfig
 	if change != nil {
 		change(&cfg)
 	}
-	e.rec.attach(&cfg, e.runName(name))
+	e.rec.attach(&cfg, name)
 	tb, err := testbed.New(cfg)
 	if err != nil {
 		return Usagef("%w", err)

@@ -35,9 +35,6 @@ func (x *completionRun) sequences() error {
 			return fmt.Errorf("%s: %w", m, err)
 		}
 		merge(all, m, b.e.Spans)
-		if len(x.prefix) > 0 {
-			continue // a picture has no room for what a sweep sets
-		}
 		x.Out.Drawings = append(x.Out.Drawings, Drawing{sequenceFile(m), s.Draw})
 		var row table.Row
 		row.Set("row", "sequence").Set("model", m).Set("cores", p.cores).Set("completions", sequenceOf).Set("first_us", s.First).Set("last_us", s.Last).Set("wakeups", float64(b.m.Wakeups))

@@ -10,6 +10,7 @@ import (
 	"github.com/rdmasim/rdmasim/experiment/chart"
 	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/internal/cli/input"
+	"github.com/rdmasim/rdmasim/roce/pcap"
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
@@ -64,7 +65,6 @@ type Env struct {
 	// counters asks for a row for each counter that changed.
 	counters bool
 	vals     map[string]string
-	prefix   []Setting
 	costs    map[string]string // other values of the experiment's costs
 	// Progress is called before each run; it may be nil.
 	Progress func(done, total int, what string)
@@ -82,30 +82,11 @@ func (e *Env) Int(key string) int {
 	return n
 }
 
-// Emit appends a row, after the values that the sweep set.
-func (e *Env) Emit(r table.Row) {
-	if len(e.prefix) == 0 {
-		e.Out.Rows = append(e.Out.Rows, r)
-		return
-	}
-	var full table.Row
-	for _, s := range e.prefix {
-		full.Set(s.Key, s.Value)
-	}
-	for _, k := range r.Keys() {
-		full.Set(k, r.Get(k))
-	}
-	e.Out.Rows = append(e.Out.Rows, full)
-}
+// Emit appends a row.
+func (e *Env) Emit(r table.Row) { e.Out.Rows = append(e.Out.Rows, r) }
 
-// Note adds a note about what has just run; of a sweep it names the point.
-func (e *Env) Note(format string, args ...any) {
-	what := fmt.Sprintf(format, args...)
-	if len(e.prefix) > 0 {
-		what = PointName(e.prefix) + ": " + what
-	}
-	e.Out.Note("%s", what)
-}
+// Note adds a note about what has just run.
+func (e *Env) Note(format string, args ...any) { e.Out.Note(format, args...) }
 
 // Step reports progress and returns the error that ends an interrupted run.
 func (e *Env) Step(done, total int, what string) error {
@@ -142,11 +123,7 @@ func Usagef(format string, args ...any) error { return &UsageError{fmt.Errorf(fo
 
 // Request is what a run command asks for.
 type Request struct {
-	Set []string // key=value
-	// Points are the settings of each run of a sweep that one process runs, all with the same keys; none: a single run.
-	Points [][]Setting
-	// Axes are the keys of the points, those together that change together; nil: each changes alone.
-	Axes    [][]string
+	Set     []string // key=value
 	Profile string
 	Seed    uint64
 	Pcap    string
@@ -163,9 +140,12 @@ type Request struct {
 	Confirm bool
 	// Costs are other values of the experiment's costs, by their names.
 	Costs map[string]string
+
+	frames *pcap.Writer // of a recorded sweep, which writes the frames of all its points there
+	point  string       // the name of the run there
 }
 
-// Execute runs an experiment once, or once for each combination of the sweep.
+// Execute runs an experiment once.
 func (x *Experiment) Execute(ctx context.Context, req Request, progress func(done, total int, what string)) (res *Result, err error) {
 	if x.scenario != nil {
 		return x.scenario.execute(ctx, x, req, progress)
@@ -193,20 +173,7 @@ func (x *Experiment) Execute(ctx context.Context, req Request, progress func(don
 			return nil, &UsageError{fmt.Errorf("--set %s=%s: %w", kv.Key, kv.Value, err)}
 		}
 	}
-	points, err := req.points(func(k, v string) error {
-		p := x.param(k)
-		switch {
-		case p != nil:
-			return p.check(v)
-		case strings.Contains(k, "."):
-			return prof.Clone().Set(k, v)
-		}
-		return fmt.Errorf("%s has no key %q%s", x.Name, k, input.Suggest(k, x.keys()))
-	})
-	if err != nil {
-		return nil, err
-	}
-	if (len(points) > 1 || x.Many && !x.Timeline) && req.Trace != "" {
+	if x.Many && !x.Timeline && req.Trace != "" {
 		return nil, Usagef("--trace records a single run, and this experiment makes several: use a scenario file without --sweep")
 	}
 	rec, err := req.recorder(ctx)
@@ -216,46 +183,16 @@ func (x *Experiment) Execute(ctx context.Context, req Request, progress func(don
 	defer func() { rec.notes(res); err = rec.end(err) }()
 	res = &Result{Name: x.Name, Version: req.Version, Profile: name, ProfileHash: prof.Hash(), Seed: req.Seed,
 		Hypotheses: []string{}, Rows: []table.Row{}, Notes: []string{}, Columns: x.Columns, More: x.More, Plots: x.Plots}
-	if len(points) > 1 {
-		res.Columns = append(sweepKeys(points[0]), res.Columns...)
-		res.Plots = split(x.Plots, sweepKeys(points[0]))
-	}
-	for i, pt := range points {
-		env := &Env{Ctx: ctx, Profile: prof, Seed: req.Seed, Out: res, vals: map[string]string{}, prefix: pt,
-			Progress: progress, rec: rec, costs: req.Costs, Confirm: req.Confirm}
-		for k, v := range vals {
-			env.vals[k] = v
+	res.AddHypotheses(prof)
+	env := &Env{Ctx: ctx, Profile: prof, Seed: req.Seed, Out: res, vals: vals, Progress: progress, rec: rec, costs: req.Costs, Confirm: req.Confirm}
+	if err := x.Run(env); err != nil {
+		if errors.Is(err, ErrInterrupted) {
+			return res, err
 		}
-		for _, s := range pt {
-			if _, ok := env.vals[s.Key]; ok {
-				env.vals[s.Key] = s.Value
-				continue
-			}
-			clone := env.Profile.Clone()
-			if err := clone.Set(s.Key, s.Value); err != nil {
-				return nil, &UsageError{fmt.Errorf("--sweep %s=%s: %w", s.Key, s.Value, err)}
-			}
-			env.Profile = clone
-		}
-		res.AddHypotheses(env.Profile)
-		res.addProfile(i, name, env.Profile.Hash())
-		if err := x.Run(env); err != nil {
-			if errors.Is(err, ErrInterrupted) {
-				return res, err
-			}
-			return res, fmt.Errorf("%s: %w", x.Name, failedPoint(res, pt, err))
-		}
+		return res, fmt.Errorf("%s: %w", x.Name, err)
 	}
 	res.Complete = true
 	return res, nil
-}
-
-func sweepKeys(pt []Setting) []string {
-	var keys []string
-	for _, s := range pt {
-		keys = append(keys, s.Key)
-	}
-	return keys
 }
 
 // Settings splits --set into the experiment's own parameters, checked, and
@@ -316,19 +253,4 @@ func (p *Param) check(v string) error {
 		return fmt.Errorf("%q is not a whole number from %d to %d", v, p.Min, p.Max)
 	}
 	return nil
-}
-
-// points returns the points of the sweep, each of whose settings check accepts; without a sweep one that changes nothing.
-func (r *Request) points(check func(k, v string) error) ([][]Setting, error) {
-	if len(r.Points) == 0 {
-		return [][]Setting{nil}, nil
-	}
-	for _, pt := range r.Points {
-		for _, s := range pt {
-			if err := check(s.Key, s.Value); err != nil {
-				return nil, Usagef("--sweep %s=%s: %w", s.Key, s.Value, err)
-			}
-		}
-	}
-	return r.Points, nil
 }

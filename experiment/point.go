@@ -39,9 +39,8 @@ type Prepared struct {
 	hashes   map[string]string           // of profiles with their settings
 }
 
-// Prepare checks the settings of a request. Its points are not looked at.
+// Prepare checks the settings of a request.
 func (x *Experiment) Prepare(req Request) (*Prepared, error) {
-	req.Points, req.Axes = nil, nil
 	p := &Prepared{x: x, req: req, profiles: map[string]*profile.Profile{}, hashes: map[string]string{}}
 	if x.scenario != nil {
 		changes, err := req.changes()
@@ -215,10 +214,21 @@ func (p *Prepared) scenario(pt []Setting) (*Scenario, error) {
 	return sc, nil
 }
 
-// Run runs one point. Its rows and notes do not name the point.
-func (p *Prepared) Run(ctx context.Context, pt []Setting, seed uint64) (*Result, error) {
+// Record makes the capture of a request take the frames of all runs that follow; end puts the file in place. Only one goroutine
+// may then use p.
+func (p *Prepared) Record(ctx context.Context) (end func(error) error, err error) {
+	rec, err := (&Request{Pcap: p.req.Pcap}).recorder(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p.req.Pcap, p.req.frames = "", rec.frames
+	return rec.end, nil
+}
+
+// Run runs one point. Its rows and notes do not name the point; a capture calls it by name.
+func (p *Prepared) Run(ctx context.Context, pt []Setting, seed uint64, name string) (*Result, error) {
 	req := p.req
-	req.Set, req.Seed = slices.Clone(req.Set), seed
+	req.Set, req.Seed, req.point = slices.Clone(req.Set), seed, name
 	for _, s := range pt {
 		if s.Key == "profile" {
 			req.Profile = s.Value

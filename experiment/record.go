@@ -25,6 +25,7 @@ type recorder struct {
 	capture, timeline *outfile.File
 	buf               *bufio.Writer // of capture
 	frames            *pcap.Writer
+	point             string // of a recorded sweep
 	traced            bool
 	untraced          error // why the timeline is not whole: end says it, for the run has its results all the same
 
@@ -36,7 +37,7 @@ type recorder struct {
 
 // recorder makes the files that a request asks for.
 func (r *Request) recorder(ctx context.Context) (*recorder, error) {
-	rec := &recorder{lockstep: r.Lockstep}
+	rec := &recorder{lockstep: r.Lockstep, frames: r.frames, point: r.point}
 	if r.Fault != "" {
 		src, err := r.readFault(ctx)
 		if err != nil {
@@ -100,7 +101,7 @@ func (r *recorder) attach(cfg *testbed.Config, name string) {
 	if r == nil {
 		return
 	}
-	cfg.Capture, cfg.PcapName = r.frames, name
+	cfg.Capture, cfg.PcapName = r.frames, strings.TrimSpace(r.point+" "+name)
 	cfg.Trace = r.timeline != nil && !r.traced
 	cfg.Faults, cfg.Lockstep = r.faults, r.lockstep
 }
@@ -210,9 +211,6 @@ func (r *recorder) abort() {
 		}
 	}
 }
-
-// runName is the name of one of an experiment's runs in a capture.
-func (e *Env) runName(name string) string { return strings.TrimSpace(PointName(e.prefix) + " " + name) }
 
 // union is what is in a or b, in order.
 func union(a, b []string) []string {

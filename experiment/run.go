@@ -279,7 +279,7 @@ func (s *Scenario) emit(env *Env) error {
 	if err != nil {
 		return err
 	}
-	out, err := s.run(env.Ctx, env.Seed, prof, env.rec, PointName(env.prefix))
+	out, err := s.run(env.Ctx, env.Seed, prof, env.rec, "")
 	if err != nil && !errors.Is(err, ErrInterrupted) {
 		return err
 	}
@@ -292,7 +292,7 @@ func (s *Scenario) emit(env *Env) error {
 // Run runs a scenario; what it leaves out gets its default. name is that of the run in captures; a single run needs none.
 func (e *Env) Run(s *Scenario, prof *profile.Profile, name string) (*Outcome, error) {
 	s.defaults()
-	return s.run(e.Ctx, e.Seed, prof, e.rec, e.runName(name))
+	return s.run(e.Ctx, e.Seed, prof, e.rec, name)
 }
 
 // SetLimit says in a row what the run of one load was limited by and, with --confirm, whether more of that raises the rate.
@@ -316,7 +316,7 @@ func (out *Outcome) emit(env *Env, s *Scenario, prof *profile.Profile) error {
 		return err
 	}
 	if out.use.after != nil {
-		if err := out.confirmLimit(env, s, prof, PointName(env.prefix), "", rows...); err != nil {
+		if err := out.confirmLimit(env, s, prof, "", "", rows...); err != nil {
 			return err
 		}
 	}

@@ -3,7 +3,6 @@ package experiment
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sort"
@@ -117,40 +116,17 @@ func inFile(s *Scenario, err error) bool {
 	return own != nil && own.Error() == err.Error()
 }
 
-// execute is Experiment.Execute for a scenario file: --set and --sweep name values
-// of the file, or of the profile.
+// execute is Experiment.Execute for a scenario file: --set names values of the file, or of the profile.
 func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, progress func(done, total int, what string)) (res *Result, err error) {
 	changes, err := req.changes()
 	if err != nil {
 		return nil, err
 	}
-	base, err := s.With(changes...)
+	sc, err := s.With(changes...)
 	if err != nil {
 		return nil, Usagef("--set: %w", err)
 	}
-	points, err := req.points(func(k, _ string) error {
-		if k == "name" { // a column of the result has that name
-			return errors.New("the name changes nothing in a run")
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	shared := map[string]int{} // points in which loads share cores
-	for _, pt := range points {
-		sc, err := base.With(pt...)
-		if err != nil {
-			return nil, Usagef("--sweep: %w", err)
-		}
-		for _, what := range sc.sharedCores() {
-			shared[what]++
-		}
-	}
-	if len(points) > 1 && req.Trace != "" {
-		return nil, Usagef("--trace records a single run: leave out --sweep")
-	}
-	prof, err := base.LoadProfile()
+	prof, err := sc.LoadProfile()
 	if err != nil {
 		return nil, &UsageError{err}
 	}
@@ -159,84 +135,33 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 		return nil, err
 	}
 	defer func() { rec.notes(res); err = rec.end(err) }()
-	res = &Result{Name: s.Name, Version: req.Version, Profile: base.Profile, ProfileHash: prof.Hash(), Seed: req.Seed,
+	res = &Result{Name: s.Name, Version: req.Version, Profile: sc.Profile, ProfileHash: prof.Hash(), Seed: req.Seed,
 		Hypotheses: []string{}, Rows: []table.Row{}, Notes: []string{}, Columns: x.Columns}
-	if len(points) > 1 {
-		res.Columns = append(sweepKeys(points[0]), res.Columns...)
-		res.Plots = sweepPlots(s.Name, points, req.Axes)
-	}
 	if s.Source != "" {
 		res.Note("Source of the scenario: %s", s.Source)
 	}
-	for i, pt := range points {
-		sc, err := base.With(pt...)
+	res.AddHypotheses(prof)
+	if progress != nil {
+		progress(0, 1, s.Name)
+	}
+	if req.Fault == "" && len(sc.Faults) > 0 {
+		plan, err := fault.NewPlan(sc.doc, sc.Faults)
 		if err != nil {
-			return res, Usagef("--sweep: %w", err)
+			return res, &UsageError{err}
 		}
-		p, err := sc.LoadProfile()
-		if err != nil {
-			return res, Usagef("--sweep: %w", err)
-		}
-		res.AddHypotheses(p)
-		if progress != nil {
-			progress(i, len(points), s.Name)
-		}
-		if req.Fault == "" && len(sc.Faults) > 0 {
-			plan, err := fault.NewPlan(sc.doc, sc.Faults)
-			if err != nil {
-				return res, &UsageError{err}
-			}
-			rec.expect(plan)
-		}
-		res.addProfile(i, sc.Profile, p.Hash())
-		env := &Env{Ctx: ctx, Seed: req.Seed, Out: res, prefix: pt, rec: rec, counters: req.Counters, Confirm: req.Confirm}
-		for _, what := range sc.sharedCores() {
-			if shared[what] == len(points) {
-				res.Note("%s", what)
-			} else {
-				env.Note("%s", what)
-			}
-		}
-		if err := sc.emit(env); err != nil {
-			return res, failedPoint(res, pt, err)
-		}
+		rec.expect(plan)
+	}
+	for _, what := range sc.sharedCores() {
+		res.Note("%s", what)
+	}
+	if err := sc.emit(&Env{Ctx: ctx, Seed: req.Seed, Out: res, rec: rec, counters: req.Counters, Confirm: req.Confirm}); err != nil {
+		return res, err
 	}
 	if progress != nil {
-		progress(len(points), len(points), "done")
+		progress(1, 1, "done")
 	}
 	res.Complete = true
 	return res, nil
-}
-
-// failedPoint is the error that ends a run; of a sweep it names the point, and the result says that it stays.
-func failedPoint(res *Result, pt []Setting, err error) error {
-	if len(pt) == 0 || errors.Is(err, ErrInterrupted) {
-		return err
-	}
-	if len(res.Rows) > 0 {
-		res.Note("The sweep ended at %s: %v", PointName(pt), err)
-	}
-	wrapped := fmt.Errorf("%s: %w", PointName(pt), err)
-	if bad := (*UsageError)(nil); errors.As(err, &bad) {
-		return &UsageError{wrapped}
-	}
-	return wrapped
-}
-
-// addProfile names the profile of point i of a sweep with its values: each of them once.
-func (r *Result) addProfile(i int, name, hash string) {
-	if i == 0 {
-		r.Profile, r.ProfileHash = name, hash
-		return
-	}
-	for _, s := range []struct {
-		all *string
-		add string
-	}{{&r.Profile, name}, {&r.ProfileHash, hash}} {
-		if !slices.Contains(strings.Split(*s.all, ", "), s.add) {
-			*s.all += ", " + s.add
-		}
-	}
 }
 
 // sharedCores names loads whose threads share cores although nobody asked for it: threads are

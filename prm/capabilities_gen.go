@@ -2,12 +2,16 @@
 
 package prm
 
+// Lengths in bytes.
+const (
+	HCACapSize       = 0x1000
+	ODPSchemeCapSize = 0x40
+	HCACap2PageSize  = 0x100
+)
+
 // HCACap is the general capability page (mlx5_ifc cmd_hca_cap), as far as drivers
 // read it for RDMA. log_x fields are powers of two.
 type HCACap []byte
-
-// HCACapSize is its length in bytes.
-const HCACapSize = 0x1000
 
 func (h HCACap) PageRequestDisable() bool     { return bit(h, 0x00, 25) }
 func (h HCACap) SetPageRequestDisable(v bool) { putBit(h, 0x00, 25, v) }
@@ -423,9 +427,6 @@ func (o ODPCap) SetMemPageFault(v bool)  { putBit(o, 0xc0, 31, v) }
 // ODPSchemeCap says which operations may meet absent pages, for each transport.
 type ODPSchemeCap []byte
 
-// ODPSchemeCapSize is its length in bytes.
-const ODPSchemeCapSize = 0x40
-
 func (o ODPSchemeCap) PagePrefetch() bool     { return bit(o, 0x08, 26) }
 func (o ODPSchemeCap) SetPagePrefetch(v bool) { putBit(o, 0x08, 26, v) }
 
@@ -443,9 +444,6 @@ func (o ODPSchemeCap) SetDC(v uint32)  { putBE32(o, 0x20, v) }
 
 // HCACap2Page is the second general capability page (cmd_hca_cap_2 of rdma-core providers/mlx5 mlx5_ifc.h).
 type HCACap2Page []byte
-
-// HCACap2PageSize is its length in bytes.
-const HCACap2PageSize = 0x100
 
 // LogReservedQPNGranularity is log2 of how many numbers an object of reserved QP numbers has.
 func (h HCACap2Page) LogReservedQPNGranularity() uint32     { return bits(h, 0x10, 12, 8) }

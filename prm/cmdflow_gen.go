@@ -2,11 +2,34 @@
 
 package prm
 
+// Lengths in bytes.
+const (
+	SetFlowTableRootInSize    = 0x40
+	SetFlowTableRootOutSize   = 0x10
+	CreateFlowTableInSize     = 0x40
+	CreateFlowTableOutSize    = 0x10
+	DestroyFlowTableInSize    = 0x40
+	DestroyFlowTableOutSize   = 0x10
+	ModifyFlowTableInSize     = 0x40
+	ModifyFlowTableOutSize    = 0x10
+	CreateFlowGroupInSize     = 0x400
+	CreateFlowGroupOutSize    = 0x10
+	DestroyFlowGroupInSize    = 0x40
+	DestroyFlowGroupOutSize   = 0x10
+	SetFlowEntryInSize        = 0x340 // without the list at its end
+	SetFlowEntryOutSize       = 0x10
+	DeleteFlowEntryInSize     = 0x40
+	DeleteFlowEntryOutSize    = 0x10
+	AllocFlowCounterInSize    = 0x10
+	AllocFlowCounterOutSize   = 0x10
+	DeallocFlowCounterInSize  = 0x10
+	DeallocFlowCounterOutSize = 0x10
+	QueryFlowCounterInSize    = 0x20
+	QueryFlowCounterOutSize   = 0x10 // without the list at its end
+)
+
 // SetFlowTableRootIn is the in mailbox of SET_FLOW_TABLE_ROOT (0x92f). OpMod 1 takes the root away.
 type SetFlowTableRootIn []byte
-
-// SetFlowTableRootInSize is its length in bytes.
-const SetFlowTableRootInSize = 0x40
 
 func (s SetFlowTableRootIn) OtherVport() bool        { return bit(s, 0x08, 31) }
 func (s SetFlowTableRootIn) SetOtherVport(v bool)    { putBit(s, 0x08, 31, v) }
@@ -20,14 +43,8 @@ func (s SetFlowTableRootIn) SetUnderlayQPN(v uint32) { put(s, 0x18, 23, 0, v) }
 // SetFlowTableRootOut is the out mailbox of SET_FLOW_TABLE_ROOT.
 type SetFlowTableRootOut []byte
 
-// SetFlowTableRootOutSize is its length in bytes.
-const SetFlowTableRootOutSize = 0x10
-
 // CreateFlowTableIn is the in mailbox of CREATE_FLOW_TABLE (0x930).
 type CreateFlowTableIn []byte
-
-// CreateFlowTableInSize is its length in bytes.
-const CreateFlowTableInSize = 0x40
 
 func (c CreateFlowTableIn) OtherVport() bool          { return bit(c, 0x08, 31) }
 func (c CreateFlowTableIn) SetOtherVport(v bool)      { putBit(c, 0x08, 31, v) }
@@ -38,17 +55,11 @@ func (c CreateFlowTableIn) Context() FlowTableContext { return FlowTableContext(
 // CreateFlowTableOut is the out mailbox of CREATE_FLOW_TABLE.
 type CreateFlowTableOut []byte
 
-// CreateFlowTableOutSize is its length in bytes.
-const CreateFlowTableOutSize = 0x10
-
 func (c CreateFlowTableOut) TableID() uint32     { return bits(c, 0x08, 23, 0) }
 func (c CreateFlowTableOut) SetTableID(v uint32) { put(c, 0x08, 23, 0, v) }
 
 // DestroyFlowTableIn is the in mailbox of DESTROY_FLOW_TABLE (0x931).
 type DestroyFlowTableIn []byte
-
-// DestroyFlowTableInSize is its length in bytes.
-const DestroyFlowTableInSize = 0x40
 
 func (d DestroyFlowTableIn) OtherVport() bool      { return bit(d, 0x08, 31) }
 func (d DestroyFlowTableIn) SetOtherVport(v bool)  { putBit(d, 0x08, 31, v) }
@@ -60,14 +71,8 @@ func (d DestroyFlowTableIn) SetTableID(v uint32)   { put(d, 0x14, 23, 0, v) }
 // DestroyFlowTableOut is the out mailbox of DESTROY_FLOW_TABLE.
 type DestroyFlowTableOut []byte
 
-// DestroyFlowTableOutSize is its length in bytes.
-const DestroyFlowTableOutSize = 0x10
-
 // ModifyFlowTableIn is the in mailbox of MODIFY_FLOW_TABLE (0x93c).
 type ModifyFlowTableIn []byte
-
-// ModifyFlowTableInSize is its length in bytes.
-const ModifyFlowTableInSize = 0x40
 
 func (m ModifyFlowTableIn) OtherVport() bool          { return bit(m, 0x08, 31) }
 func (m ModifyFlowTableIn) SetOtherVport(v bool)      { putBit(m, 0x08, 31, v) }
@@ -82,14 +87,8 @@ func (m ModifyFlowTableIn) Context() FlowTableContext { return FlowTableContext(
 // ModifyFlowTableOut is the out mailbox of MODIFY_FLOW_TABLE.
 type ModifyFlowTableOut []byte
 
-// ModifyFlowTableOutSize is its length in bytes.
-const ModifyFlowTableOutSize = 0x10
-
 // CreateFlowGroupIn is the in mailbox of CREATE_FLOW_GROUP (0x933). MatchCriteria is a mask of the form of FlowContext.MatchValue.
 type CreateFlowGroupIn []byte
-
-// CreateFlowGroupInSize is its length in bytes.
-const CreateFlowGroupInSize = 0x400
 
 func (c CreateFlowGroupIn) OtherVport() bool           { return bit(c, 0x08, 31) }
 func (c CreateFlowGroupIn) SetOtherVport(v bool)       { putBit(c, 0x08, 31, v) }
@@ -110,17 +109,11 @@ func (c CreateFlowGroupIn) MatchCriteria() []byte      { return c[0x40:0x240:0x2
 // CreateFlowGroupOut is the out mailbox of CREATE_FLOW_GROUP.
 type CreateFlowGroupOut []byte
 
-// CreateFlowGroupOutSize is its length in bytes.
-const CreateFlowGroupOutSize = 0x10
-
 func (c CreateFlowGroupOut) GroupID() uint32     { return bits(c, 0x08, 23, 0) }
 func (c CreateFlowGroupOut) SetGroupID(v uint32) { put(c, 0x08, 23, 0, v) }
 
 // DestroyFlowGroupIn is the in mailbox of DESTROY_FLOW_GROUP (0x934).
 type DestroyFlowGroupIn []byte
-
-// DestroyFlowGroupInSize is its length in bytes.
-const DestroyFlowGroupInSize = 0x40
 
 func (d DestroyFlowGroupIn) OtherVport() bool      { return bit(d, 0x08, 31) }
 func (d DestroyFlowGroupIn) SetOtherVport(v bool)  { putBit(d, 0x08, 31, v) }
@@ -134,14 +127,8 @@ func (d DestroyFlowGroupIn) SetGroupID(v uint32)   { putBE32(d, 0x18, v) }
 // DestroyFlowGroupOut is the out mailbox of DESTROY_FLOW_GROUP.
 type DestroyFlowGroupOut []byte
 
-// DestroyFlowGroupOutSize is its length in bytes.
-const DestroyFlowGroupOutSize = 0x10
-
 // SetFlowEntryIn is the in mailbox of SET_FLOW_TABLE_ENTRY (0x936). OpMod 1 changes an entry.
 type SetFlowEntryIn []byte
-
-// SetFlowEntryInSize is its length in bytes, the list at its end not included.
-const SetFlowEntryInSize = 0x340
 
 func (s SetFlowEntryIn) OtherVport() bool             { return bit(s, 0x08, 31) }
 func (s SetFlowEntryIn) SetOtherVport(v bool)         { putBit(s, 0x08, 31, v) }
@@ -163,14 +150,8 @@ func (s SetFlowEntryIn) List() FlowDestinations { return FlowDestinations(s[0x34
 // SetFlowEntryOut is the out mailbox of SET_FLOW_TABLE_ENTRY.
 type SetFlowEntryOut []byte
 
-// SetFlowEntryOutSize is its length in bytes.
-const SetFlowEntryOutSize = 0x10
-
 // DeleteFlowEntryIn is the in mailbox of DELETE_FLOW_TABLE_ENTRY (0x938).
 type DeleteFlowEntryIn []byte
-
-// DeleteFlowEntryInSize is its length in bytes.
-const DeleteFlowEntryInSize = 0x40
 
 func (d DeleteFlowEntryIn) OtherVport() bool      { return bit(d, 0x08, 31) }
 func (d DeleteFlowEntryIn) SetOtherVport(v bool)  { putBit(d, 0x08, 31, v) }
@@ -184,14 +165,8 @@ func (d DeleteFlowEntryIn) SetFlowIndex(v uint32) { putBE32(d, 0x20, v) }
 // DeleteFlowEntryOut is the out mailbox of DELETE_FLOW_TABLE_ENTRY.
 type DeleteFlowEntryOut []byte
 
-// DeleteFlowEntryOutSize is its length in bytes.
-const DeleteFlowEntryOutSize = 0x10
-
 // AllocFlowCounterIn is the in mailbox of ALLOC_FLOW_COUNTER (0x939).
 type AllocFlowCounterIn []byte
-
-// AllocFlowCounterInSize is its length in bytes.
-const AllocFlowCounterInSize = 0x10
 
 func (a AllocFlowCounterIn) Bulk() uint32     { return bits(a, 0x0c, 7, 0) }
 func (a AllocFlowCounterIn) SetBulk(v uint32) { put(a, 0x0c, 7, 0, v) }
@@ -199,17 +174,11 @@ func (a AllocFlowCounterIn) SetBulk(v uint32) { put(a, 0x0c, 7, 0, v) }
 // AllocFlowCounterOut is the out mailbox of ALLOC_FLOW_COUNTER.
 type AllocFlowCounterOut []byte
 
-// AllocFlowCounterOutSize is its length in bytes.
-const AllocFlowCounterOutSize = 0x10
-
 func (a AllocFlowCounterOut) ID() uint32     { return be32(a, 0x08) }
 func (a AllocFlowCounterOut) SetID(v uint32) { putBE32(a, 0x08, v) }
 
 // DeallocFlowCounterIn is the in mailbox of DEALLOC_FLOW_COUNTER (0x93a).
 type DeallocFlowCounterIn []byte
-
-// DeallocFlowCounterInSize is its length in bytes.
-const DeallocFlowCounterInSize = 0x10
 
 func (d DeallocFlowCounterIn) ID() uint32     { return be32(d, 0x08) }
 func (d DeallocFlowCounterIn) SetID(v uint32) { putBE32(d, 0x08, v) }
@@ -217,14 +186,8 @@ func (d DeallocFlowCounterIn) SetID(v uint32) { putBE32(d, 0x08, v) }
 // DeallocFlowCounterOut is the out mailbox of DEALLOC_FLOW_COUNTER.
 type DeallocFlowCounterOut []byte
 
-// DeallocFlowCounterOutSize is its length in bytes.
-const DeallocFlowCounterOutSize = 0x10
-
 // QueryFlowCounterIn is the in mailbox of QUERY_FLOW_COUNTER (0x93b).
 type QueryFlowCounterIn []byte
-
-// QueryFlowCounterInSize is its length in bytes.
-const QueryFlowCounterInSize = 0x20
 
 func (q QueryFlowCounterIn) Clear() bool        { return bit(q, 0x18, 31) }
 func (q QueryFlowCounterIn) SetClear(v bool)    { putBit(q, 0x18, 31, v) }
@@ -235,8 +198,5 @@ func (q QueryFlowCounterIn) SetID(v uint32)     { putBE32(q, 0x1c, v) }
 
 // QueryFlowCounterOut is the out mailbox of QUERY_FLOW_COUNTER, and its list.
 type QueryFlowCounterOut []byte
-
-// QueryFlowCounterOutSize is its length in bytes, the list at its end not included.
-const QueryFlowCounterOutSize = 0x10
 
 func (q QueryFlowCounterOut) Statistics() FlowStatistics { return FlowStatistics(q[0x10:]) }

@@ -2,11 +2,29 @@
 
 package prm
 
+// Lengths in bytes.
+const (
+	CreateMKeyInSize            = 0x110 // without the list at its end
+	CreateMKeyOutSize           = 0x10
+	QueryMKeyInSize             = 0x10
+	QueryMKeyOutSize            = 0x130
+	DestroyMKeyInSize           = 0x10
+	DestroyMKeyOutSize          = 0x10
+	QuerySpecialContextsInSize  = 0x10
+	QuerySpecialContextsOutSize = 0x20
+	AllocMemicInSize            = 0x20
+	AllocMemicOutSize           = 0x10
+	DeallocMemicInSize          = 0x20
+	DeallocMemicOutSize         = 0x10
+	ModifyMemicInSize           = 0x40
+	ModifyMemicOutSize          = 0x40
+	PageFaultResumeInSize       = 0x10
+	PageFaultResumeMemoryInSize = 0x10
+	PageFaultResumeOutSize      = 0x10
+)
+
 // CreateMKeyIn is the in mailbox of CREATE_MKEY (0x200).
 type CreateMKeyIn []byte
-
-// CreateMKeyInSize is its length in bytes, the list at its end not included.
-const CreateMKeyInSize = 0x110
 
 func (c CreateMKeyIn) PGAccess() bool                            { return bit(c, 0x0c, 31) }
 func (c CreateMKeyIn) SetPGAccess(v bool)                        { putBit(c, 0x0c, 31, v) }
@@ -22,17 +40,11 @@ func (c CreateMKeyIn) Entries() []byte                           { return c[0x11
 // CreateMKeyOut is the out mailbox of CREATE_MKEY.
 type CreateMKeyOut []byte
 
-// CreateMKeyOutSize is its length in bytes.
-const CreateMKeyOutSize = 0x10
-
 func (c CreateMKeyOut) MKeyIndex() uint32     { return bits(c, 0x08, 23, 0) }
 func (c CreateMKeyOut) SetMKeyIndex(v uint32) { put(c, 0x08, 23, 0, v) }
 
 // QueryMKeyIn is the in mailbox of QUERY_MKEY (0x201).
 type QueryMKeyIn []byte
-
-// QueryMKeyInSize is its length in bytes.
-const QueryMKeyInSize = 0x10
 
 func (q QueryMKeyIn) MKeyIndex() uint32     { return bits(q, 0x08, 23, 0) }
 func (q QueryMKeyIn) SetMKeyIndex(v uint32) { put(q, 0x08, 23, 0, v) }
@@ -42,9 +54,6 @@ func (q QueryMKeyIn) SetPGAccess(v bool)    { putBit(q, 0x0c, 31, v) }
 // QueryMKeyOut is the out mailbox of QUERY_MKEY.
 type QueryMKeyOut []byte
 
-// QueryMKeyOutSize is its length in bytes.
-const QueryMKeyOutSize = 0x130
-
 func (q QueryMKeyOut) MKC() MKC          { return MKC(q[0x10:0x50:0x50]) }
 func (q QueryMKeyOut) Entries01() []byte { return q[0x110:0x120:0x120] }
 func (q QueryMKeyOut) Entries23() []byte { return q[0x120:0x130:0x130] }
@@ -52,29 +61,17 @@ func (q QueryMKeyOut) Entries23() []byte { return q[0x120:0x130:0x130] }
 // DestroyMKeyIn is the in mailbox of DESTROY_MKEY (0x202).
 type DestroyMKeyIn []byte
 
-// DestroyMKeyInSize is its length in bytes.
-const DestroyMKeyInSize = 0x10
-
 func (d DestroyMKeyIn) MKeyIndex() uint32     { return bits(d, 0x08, 23, 0) }
 func (d DestroyMKeyIn) SetMKeyIndex(v uint32) { put(d, 0x08, 23, 0, v) }
 
 // DestroyMKeyOut is the out mailbox of DESTROY_MKEY.
 type DestroyMKeyOut []byte
 
-// DestroyMKeyOutSize is its length in bytes.
-const DestroyMKeyOutSize = 0x10
-
 // QuerySpecialContextsIn is the in mailbox of QUERY_SPECIAL_CONTEXTS (0x203).
 type QuerySpecialContextsIn []byte
 
-// QuerySpecialContextsInSize is its length in bytes.
-const QuerySpecialContextsInSize = 0x10
-
 // QuerySpecialContextsOut is the out mailbox of QUERY_SPECIAL_CONTEXTS.
 type QuerySpecialContextsOut []byte
-
-// QuerySpecialContextsOutSize is its length in bytes.
-const QuerySpecialContextsOutSize = 0x20
 
 func (q QuerySpecialContextsOut) DumpFillMKey() uint32                 { return be32(q, 0x08) }
 func (q QuerySpecialContextsOut) SetDumpFillMKey(v uint32)             { putBE32(q, 0x08, v) }
@@ -91,9 +88,6 @@ func (q QuerySpecialContextsOut) SetRepeatedMKey(v uint32)             { putBE32
 // range of the BAR.
 type AllocMemicIn []byte
 
-// AllocMemicInSize is its length in bytes.
-const AllocMemicInSize = 0x20
-
 func (a AllocMemicIn) LogMemicAddrAlignment() uint32     { return bits(a, 0x0c, 7, 0) }
 func (a AllocMemicIn) SetLogMemicAddrAlignment(v uint32) { put(a, 0x0c, 7, 0, v) }
 func (a AllocMemicIn) RangeStartAddr() uint64            { return be64(a, 0x10) }
@@ -106,17 +100,11 @@ func (a AllocMemicIn) SetMemicSize(v uint32)             { putBE32(a, 0x1c, v) }
 // AllocMemicOut is the out mailbox of ALLOC_MEMIC.
 type AllocMemicOut []byte
 
-// AllocMemicOutSize is its length in bytes.
-const AllocMemicOutSize = 0x10
-
 func (a AllocMemicOut) MemicStartAddr() uint64     { return be64(a, 0x08) }
 func (a AllocMemicOut) SetMemicStartAddr(v uint64) { putBE64(a, 0x08, v) }
 
 // DeallocMemicIn is the in mailbox of DEALLOC_MEMIC (0x206).
 type DeallocMemicIn []byte
-
-// DeallocMemicInSize is its length in bytes.
-const DeallocMemicInSize = 0x20
 
 func (d DeallocMemicIn) MemicStartAddr() uint64     { return be64(d, 0x10) }
 func (d DeallocMemicIn) SetMemicStartAddr(v uint64) { putBE64(d, 0x10, v) }
@@ -126,14 +114,8 @@ func (d DeallocMemicIn) SetMemicSize(v uint32)      { putBE32(d, 0x18, v) }
 // DeallocMemicOut is the out mailbox of DEALLOC_MEMIC.
 type DeallocMemicOut []byte
 
-// DeallocMemicOutSize is its length in bytes.
-const DeallocMemicOutSize = 0x10
-
 // ModifyMemicIn is the in mailbox of MODIFY_MEMIC (0x207): an operation gets an address, or loses it.
 type ModifyMemicIn []byte
-
-// ModifyMemicInSize is its length in bytes.
-const ModifyMemicInSize = 0x40
 
 func (m ModifyMemicIn) MemicOperationType() uint32     { return bits(m, 0x0c, 7, 0) }
 func (m ModifyMemicIn) SetMemicOperationType(v uint32) { put(m, 0x0c, 7, 0, v) }
@@ -143,18 +125,12 @@ func (m ModifyMemicIn) SetMemicStartAddr(v uint64)     { putBE64(m, 0x10, v) }
 // ModifyMemicOut is the out mailbox of MODIFY_MEMIC.
 type ModifyMemicOut []byte
 
-// ModifyMemicOutSize is its length in bytes.
-const ModifyMemicOutSize = 0x40
-
 func (m ModifyMemicOut) MemicOperationAddr() uint64     { return be64(m, 0x10) }
 func (m ModifyMemicOut) SetMemicOperationAddr(v uint64) { putBE64(m, 0x10, v) }
 
 // PageFaultResumeIn is the in mailbox of PAGE_FAULT_RESUME (0x204) in the transport scheme
 // (trans_page_fault_info).
 type PageFaultResumeIn []byte
-
-// PageFaultResumeInSize is its length in bytes.
-const PageFaultResumeInSize = 0x10
 
 func (p PageFaultResumeIn) Error() bool           { return bit(p, 0x08, 31) }
 func (p PageFaultResumeIn) SetError(v bool)       { putBit(p, 0x08, 31, v) }
@@ -170,9 +146,6 @@ func (p PageFaultResumeIn) SetToken(v uint32)    { put(p, 0x0c, 23, 0, v) }
 // PageFaultResumeMemoryIn is the in mailbox of PAGE_FAULT_RESUME in the memory scheme (mem_page_fault_info).
 type PageFaultResumeMemoryIn []byte
 
-// PageFaultResumeMemoryInSize is its length in bytes.
-const PageFaultResumeMemoryInSize = 0x10
-
 func (p PageFaultResumeMemoryIn) Error() bool           { return bit(p, 0x08, 31) }
 func (p PageFaultResumeMemoryIn) SetError(v bool)       { putBit(p, 0x08, 31, v) }
 func (p PageFaultResumeMemoryIn) TokenHigh() uint32     { return bits(p, 0x08, 15, 0) }
@@ -182,6 +155,3 @@ func (p PageFaultResumeMemoryIn) SetTokenLow(v uint32)  { putBE32(p, 0x0c, v) }
 
 // PageFaultResumeOut is the out mailbox of PAGE_FAULT_RESUME.
 type PageFaultResumeOut []byte
-
-// PageFaultResumeOutSize is its length in bytes.
-const PageFaultResumeOutSize = 0x10

@@ -2,28 +2,65 @@
 
 package prm
 
+// Lengths in bytes.
+const (
+	CreateTISInSize         = 0xc0
+	CreateTISOutSize        = 0x10
+	ModifyTISInSize         = 0xc0
+	ModifyTISOutSize        = 0x10
+	DestroyTISInSize        = 0x10
+	DestroyTISOutSize       = 0x10
+	QueryTISInSize          = 0x10
+	QueryTISOutSize         = 0xb0
+	CreateTIRInSize         = 0x110
+	CreateTIROutSize        = 0x10
+	ModifyTIRInSize         = 0x110
+	ModifyTIROutSize        = 0x10
+	DestroyTIRInSize        = 0x10
+	DestroyTIROutSize       = 0x10
+	QueryTIRInSize          = 0x10
+	QueryTIROutSize         = 0x110
+	CreateRQTInSize         = 0x110 // without the list at its end
+	CreateRQTOutSize        = 0x10
+	ModifyRQTInSize         = 0x110 // without the list at its end
+	ModifyRQTOutSize        = 0x10
+	DestroyRQTInSize        = 0x10
+	DestroyRQTOutSize       = 0x10
+	QueryRQTInSize          = 0x10
+	QueryRQTOutSize         = 0x110 // without the list at its end
+	CreateRQInSize          = 0x110 // without the list at its end
+	CreateRQOutSize         = 0x10
+	ModifyRQInSize          = 0x110
+	ModifyRQOutSize         = 0x10
+	DestroyRQInSize         = 0x10
+	DestroyRQOutSize        = 0x10
+	QueryRQInSize           = 0x10
+	QueryRQOutSize          = 0x110
+	CreateSQInSize          = 0x110 // without the list at its end
+	CreateSQOutSize         = 0x10
+	ModifySQInSize          = 0x110
+	ModifySQOutSize         = 0x10
+	DestroySQInSize         = 0x10
+	DestroySQOutSize        = 0x10
+	QuerySQInSize           = 0x10
+	QuerySQOutSize          = 0x110
+	ModifyVportStateInSize  = 0x10
+	ModifyVportStateOutSize = 0x10
+)
+
 // CreateTISIn is the in mailbox of CREATE_TIS (0x912).
 type CreateTISIn []byte
-
-// CreateTISInSize is its length in bytes.
-const CreateTISInSize = 0xc0
 
 func (c CreateTISIn) Context() TISC { return TISC(c[0x20:0xc0:0xc0]) }
 
 // CreateTISOut is the out mailbox of CREATE_TIS.
 type CreateTISOut []byte
 
-// CreateTISOutSize is its length in bytes.
-const CreateTISOutSize = 0x10
-
 func (c CreateTISOut) TISN() uint32     { return bits(c, 0x08, 23, 0) }
 func (c CreateTISOut) SetTISN(v uint32) { put(c, 0x08, 23, 0, v) }
 
 // ModifyTISIn is the in mailbox of MODIFY_TIS (0x913).
 type ModifyTISIn []byte
-
-// ModifyTISInSize is its length in bytes.
-const ModifyTISInSize = 0xc0
 
 func (m ModifyTISIn) TISN() uint32         { return bits(m, 0x08, 23, 0) }
 func (m ModifyTISIn) SetTISN(v uint32)     { put(m, 0x08, 23, 0, v) }
@@ -34,14 +71,8 @@ func (m ModifyTISIn) Context() TISC        { return TISC(m[0x20:0xc0:0xc0]) }
 // ModifyTISOut is the out mailbox of MODIFY_TIS.
 type ModifyTISOut []byte
 
-// ModifyTISOutSize is its length in bytes.
-const ModifyTISOutSize = 0x10
-
 // DestroyTISIn is the in mailbox of DESTROY_TIS (0x914).
 type DestroyTISIn []byte
-
-// DestroyTISInSize is its length in bytes.
-const DestroyTISInSize = 0x10
 
 func (d DestroyTISIn) TISN() uint32     { return bits(d, 0x08, 23, 0) }
 func (d DestroyTISIn) SetTISN(v uint32) { put(d, 0x08, 23, 0, v) }
@@ -49,14 +80,8 @@ func (d DestroyTISIn) SetTISN(v uint32) { put(d, 0x08, 23, 0, v) }
 // DestroyTISOut is the out mailbox of DESTROY_TIS.
 type DestroyTISOut []byte
 
-// DestroyTISOutSize is its length in bytes.
-const DestroyTISOutSize = 0x10
-
 // QueryTISIn is the in mailbox of QUERY_TIS (0x915).
 type QueryTISIn []byte
-
-// QueryTISInSize is its length in bytes.
-const QueryTISInSize = 0x10
 
 func (q QueryTISIn) TISN() uint32     { return bits(q, 0x08, 23, 0) }
 func (q QueryTISIn) SetTISN(v uint32) { put(q, 0x08, 23, 0, v) }
@@ -64,33 +89,21 @@ func (q QueryTISIn) SetTISN(v uint32) { put(q, 0x08, 23, 0, v) }
 // QueryTISOut is the out mailbox of QUERY_TIS.
 type QueryTISOut []byte
 
-// QueryTISOutSize is its length in bytes.
-const QueryTISOutSize = 0xb0
-
 func (q QueryTISOut) Context() TISC { return TISC(q[0x10:0xb0:0xb0]) }
 
 // CreateTIRIn is the in mailbox of CREATE_TIR (0x900).
 type CreateTIRIn []byte
-
-// CreateTIRInSize is its length in bytes.
-const CreateTIRInSize = 0x110
 
 func (c CreateTIRIn) Context() TIRC { return TIRC(c[0x20:0x110:0x110]) }
 
 // CreateTIROut is the out mailbox of CREATE_TIR.
 type CreateTIROut []byte
 
-// CreateTIROutSize is its length in bytes.
-const CreateTIROutSize = 0x10
-
 func (c CreateTIROut) TIRN() uint32     { return bits(c, 0x08, 23, 0) }
 func (c CreateTIROut) SetTIRN(v uint32) { put(c, 0x08, 23, 0, v) }
 
 // ModifyTIRIn is the in mailbox of MODIFY_TIR (0x901).
 type ModifyTIRIn []byte
-
-// ModifyTIRInSize is its length in bytes.
-const ModifyTIRInSize = 0x110
 
 func (m ModifyTIRIn) TIRN() uint32                { return bits(m, 0x08, 23, 0) }
 func (m ModifyTIRIn) SetTIRN(v uint32)            { put(m, 0x08, 23, 0, v) }
@@ -105,14 +118,8 @@ func (m ModifyTIRIn) Context() TIRC               { return TIRC(m[0x20:0x110:0x1
 // ModifyTIROut is the out mailbox of MODIFY_TIR.
 type ModifyTIROut []byte
 
-// ModifyTIROutSize is its length in bytes.
-const ModifyTIROutSize = 0x10
-
 // DestroyTIRIn is the in mailbox of DESTROY_TIR (0x902).
 type DestroyTIRIn []byte
-
-// DestroyTIRInSize is its length in bytes.
-const DestroyTIRInSize = 0x10
 
 func (d DestroyTIRIn) TIRN() uint32     { return bits(d, 0x08, 23, 0) }
 func (d DestroyTIRIn) SetTIRN(v uint32) { put(d, 0x08, 23, 0, v) }
@@ -120,14 +127,8 @@ func (d DestroyTIRIn) SetTIRN(v uint32) { put(d, 0x08, 23, 0, v) }
 // DestroyTIROut is the out mailbox of DESTROY_TIR.
 type DestroyTIROut []byte
 
-// DestroyTIROutSize is its length in bytes.
-const DestroyTIROutSize = 0x10
-
 // QueryTIRIn is the in mailbox of QUERY_TIR (0x903).
 type QueryTIRIn []byte
-
-// QueryTIRInSize is its length in bytes.
-const QueryTIRInSize = 0x10
 
 func (q QueryTIRIn) TIRN() uint32     { return bits(q, 0x08, 23, 0) }
 func (q QueryTIRIn) SetTIRN(v uint32) { put(q, 0x08, 23, 0, v) }
@@ -135,16 +136,10 @@ func (q QueryTIRIn) SetTIRN(v uint32) { put(q, 0x08, 23, 0, v) }
 // QueryTIROut is the out mailbox of QUERY_TIR.
 type QueryTIROut []byte
 
-// QueryTIROutSize is its length in bytes.
-const QueryTIROutSize = 0x110
-
 func (q QueryTIROut) Context() TIRC { return TIRC(q[0x20:0x110:0x110]) }
 
 // CreateRQTIn is the in mailbox of CREATE_RQT (0x916).
 type CreateRQTIn []byte
-
-// CreateRQTInSize is its length in bytes, the list at its end not included.
-const CreateRQTInSize = 0x110
 
 func (c CreateRQTIn) Context() RQTC { return RQTC(c[0x20:0x110:0x110]) }
 
@@ -154,17 +149,11 @@ func (c CreateRQTIn) List() RQList { return RQList(c[0x110:]) }
 // CreateRQTOut is the out mailbox of CREATE_RQT.
 type CreateRQTOut []byte
 
-// CreateRQTOutSize is its length in bytes.
-const CreateRQTOutSize = 0x10
-
 func (c CreateRQTOut) RQTN() uint32     { return bits(c, 0x08, 23, 0) }
 func (c CreateRQTOut) SetRQTN(v uint32) { put(c, 0x08, 23, 0, v) }
 
 // ModifyRQTIn is the in mailbox of MODIFY_RQT (0x917).
 type ModifyRQTIn []byte
-
-// ModifyRQTInSize is its length in bytes, the list at its end not included.
-const ModifyRQTInSize = 0x110
 
 func (m ModifyRQTIn) RQTN() uint32         { return bits(m, 0x08, 23, 0) }
 func (m ModifyRQTIn) SetRQTN(v uint32)     { put(m, 0x08, 23, 0, v) }
@@ -178,14 +167,8 @@ func (m ModifyRQTIn) List() RQList { return RQList(m[0x110:]) }
 // ModifyRQTOut is the out mailbox of MODIFY_RQT.
 type ModifyRQTOut []byte
 
-// ModifyRQTOutSize is its length in bytes.
-const ModifyRQTOutSize = 0x10
-
 // DestroyRQTIn is the in mailbox of DESTROY_RQT (0x918).
 type DestroyRQTIn []byte
-
-// DestroyRQTInSize is its length in bytes.
-const DestroyRQTInSize = 0x10
 
 func (d DestroyRQTIn) RQTN() uint32     { return bits(d, 0x08, 23, 0) }
 func (d DestroyRQTIn) SetRQTN(v uint32) { put(d, 0x08, 23, 0, v) }
@@ -193,23 +176,14 @@ func (d DestroyRQTIn) SetRQTN(v uint32) { put(d, 0x08, 23, 0, v) }
 // DestroyRQTOut is the out mailbox of DESTROY_RQT.
 type DestroyRQTOut []byte
 
-// DestroyRQTOutSize is its length in bytes.
-const DestroyRQTOutSize = 0x10
-
 // QueryRQTIn is the in mailbox of QUERY_RQT (0x919).
 type QueryRQTIn []byte
-
-// QueryRQTInSize is its length in bytes.
-const QueryRQTInSize = 0x10
 
 func (q QueryRQTIn) RQTN() uint32     { return bits(q, 0x08, 23, 0) }
 func (q QueryRQTIn) SetRQTN(v uint32) { put(q, 0x08, 23, 0, v) }
 
 // QueryRQTOut is the out mailbox of QUERY_RQT.
 type QueryRQTOut []byte
-
-// QueryRQTOutSize is its length in bytes, the list at its end not included.
-const QueryRQTOutSize = 0x110
 
 func (q QueryRQTOut) Context() RQTC { return RQTC(q[0x20:0x110:0x110]) }
 
@@ -219,26 +193,17 @@ func (q QueryRQTOut) List() RQList { return RQList(q[0x110:]) }
 // CreateRQIn is the in mailbox of CREATE_RQ (0x908).
 type CreateRQIn []byte
 
-// CreateRQInSize is its length in bytes, the list at its end not included.
-const CreateRQInSize = 0x110
-
 func (c CreateRQIn) Context() RQC { return RQC(c[0x20:0x110:0x110]) }
 func (c CreateRQIn) PAS() PAS     { return PAS(c[0x110:]) }
 
 // CreateRQOut is the out mailbox of CREATE_RQ.
 type CreateRQOut []byte
 
-// CreateRQOutSize is its length in bytes.
-const CreateRQOutSize = 0x10
-
 func (c CreateRQOut) RQN() uint32     { return bits(c, 0x08, 23, 0) }
 func (c CreateRQOut) SetRQN(v uint32) { put(c, 0x08, 23, 0, v) }
 
 // ModifyRQIn is the in mailbox of MODIFY_RQ (0x909).
 type ModifyRQIn []byte
-
-// ModifyRQInSize is its length in bytes.
-const ModifyRQInSize = 0x110
 
 // RQState is the present state.
 func (m ModifyRQIn) RQState() uint32     { return bits(m, 0x08, 31, 28) }
@@ -252,14 +217,8 @@ func (m ModifyRQIn) Context() RQC        { return RQC(m[0x20:0x110:0x110]) }
 // ModifyRQOut is the out mailbox of MODIFY_RQ.
 type ModifyRQOut []byte
 
-// ModifyRQOutSize is its length in bytes.
-const ModifyRQOutSize = 0x10
-
 // DestroyRQIn is the in mailbox of DESTROY_RQ (0x90a).
 type DestroyRQIn []byte
-
-// DestroyRQInSize is its length in bytes.
-const DestroyRQInSize = 0x10
 
 func (d DestroyRQIn) RQN() uint32     { return bits(d, 0x08, 23, 0) }
 func (d DestroyRQIn) SetRQN(v uint32) { put(d, 0x08, 23, 0, v) }
@@ -267,14 +226,8 @@ func (d DestroyRQIn) SetRQN(v uint32) { put(d, 0x08, 23, 0, v) }
 // DestroyRQOut is the out mailbox of DESTROY_RQ.
 type DestroyRQOut []byte
 
-// DestroyRQOutSize is its length in bytes.
-const DestroyRQOutSize = 0x10
-
 // QueryRQIn is the in mailbox of QUERY_RQ (0x90b).
 type QueryRQIn []byte
-
-// QueryRQInSize is its length in bytes.
-const QueryRQInSize = 0x10
 
 func (q QueryRQIn) RQN() uint32     { return bits(q, 0x08, 23, 0) }
 func (q QueryRQIn) SetRQN(v uint32) { put(q, 0x08, 23, 0, v) }
@@ -282,16 +235,10 @@ func (q QueryRQIn) SetRQN(v uint32) { put(q, 0x08, 23, 0, v) }
 // QueryRQOut is the out mailbox of QUERY_RQ.
 type QueryRQOut []byte
 
-// QueryRQOutSize is its length in bytes.
-const QueryRQOutSize = 0x110
-
 func (q QueryRQOut) Context() RQC { return RQC(q[0x20:0x110:0x110]) }
 
 // CreateSQIn is the in mailbox of CREATE_SQ (0x904).
 type CreateSQIn []byte
-
-// CreateSQInSize is its length in bytes, the list at its end not included.
-const CreateSQInSize = 0x110
 
 func (c CreateSQIn) Context() SQC { return SQC(c[0x20:0x110:0x110]) }
 func (c CreateSQIn) PAS() PAS     { return PAS(c[0x110:]) }
@@ -299,17 +246,11 @@ func (c CreateSQIn) PAS() PAS     { return PAS(c[0x110:]) }
 // CreateSQOut is the out mailbox of CREATE_SQ.
 type CreateSQOut []byte
 
-// CreateSQOutSize is its length in bytes.
-const CreateSQOutSize = 0x10
-
 func (c CreateSQOut) SQN() uint32     { return bits(c, 0x08, 23, 0) }
 func (c CreateSQOut) SetSQN(v uint32) { put(c, 0x08, 23, 0, v) }
 
 // ModifySQIn is the in mailbox of MODIFY_SQ (0x905).
 type ModifySQIn []byte
-
-// ModifySQInSize is its length in bytes.
-const ModifySQInSize = 0x110
 
 // SQState is the present state.
 func (m ModifySQIn) SQState() uint32     { return bits(m, 0x08, 31, 28) }
@@ -323,14 +264,8 @@ func (m ModifySQIn) Context() SQC        { return SQC(m[0x20:0x110:0x110]) }
 // ModifySQOut is the out mailbox of MODIFY_SQ.
 type ModifySQOut []byte
 
-// ModifySQOutSize is its length in bytes.
-const ModifySQOutSize = 0x10
-
 // DestroySQIn is the in mailbox of DESTROY_SQ (0x906).
 type DestroySQIn []byte
-
-// DestroySQInSize is its length in bytes.
-const DestroySQInSize = 0x10
 
 func (d DestroySQIn) SQN() uint32     { return bits(d, 0x08, 23, 0) }
 func (d DestroySQIn) SetSQN(v uint32) { put(d, 0x08, 23, 0, v) }
@@ -338,14 +273,8 @@ func (d DestroySQIn) SetSQN(v uint32) { put(d, 0x08, 23, 0, v) }
 // DestroySQOut is the out mailbox of DESTROY_SQ.
 type DestroySQOut []byte
 
-// DestroySQOutSize is its length in bytes.
-const DestroySQOutSize = 0x10
-
 // QuerySQIn is the in mailbox of QUERY_SQ (0x907).
 type QuerySQIn []byte
-
-// QuerySQInSize is its length in bytes.
-const QuerySQInSize = 0x10
 
 func (q QuerySQIn) SQN() uint32     { return bits(q, 0x08, 23, 0) }
 func (q QuerySQIn) SetSQN(v uint32) { put(q, 0x08, 23, 0, v) }
@@ -353,16 +282,10 @@ func (q QuerySQIn) SetSQN(v uint32) { put(q, 0x08, 23, 0, v) }
 // QuerySQOut is the out mailbox of QUERY_SQ.
 type QuerySQOut []byte
 
-// QuerySQOutSize is its length in bytes.
-const QuerySQOutSize = 0x110
-
 func (q QuerySQOut) Context() SQC { return SQC(q[0x20:0x110:0x110]) }
 
 // ModifyVportStateIn is the in mailbox of MODIFY_VPORT_STATE (0x751).
 type ModifyVportStateIn []byte
-
-// ModifyVportStateInSize is its length in bytes.
-const ModifyVportStateInSize = 0x10
 
 func (m ModifyVportStateIn) OtherVport() bool        { return bit(m, 0x08, 31) }
 func (m ModifyVportStateIn) SetOtherVport(v bool)    { putBit(m, 0x08, 31, v) }
@@ -373,6 +296,3 @@ func (m ModifyVportStateIn) SetAdminState(v uint32)  { put(m, 0x0c, 7, 4, v) }
 
 // ModifyVportStateOut is the out mailbox of MODIFY_VPORT_STATE.
 type ModifyVportStateOut []byte
-
-// ModifyVportStateOutSize is its length in bytes.
-const ModifyVportStateOutSize = 0x10

@@ -2,11 +2,42 @@
 
 package prm
 
+// Lengths in bytes.
+const (
+	QueryHCAVportContextInSize   = 0x10
+	QueryHCAVportContextOutSize  = 0x210
+	ModifyHCAVportContextInSize  = 0x210
+	ModifyHCAVportContextOutSize = 0x10
+	QueryHCAVportGIDInSize       = 0x10
+	QueryHCAVportGIDOutSize      = 0x10
+	QueryHCAVportPKeyInSize      = 0x10
+	QueryHCAVportPKeyOutSize     = 0x10
+	QueryVportStateInSize        = 0x10
+	QueryVportStateOutSize       = 0x10
+	QueryNICVportContextInSize   = 0x10
+	QueryNICVportContextOutSize  = 0x110 // without the list at its end
+	ModifyNICVportContextInSize  = 0x200 // without the list at its end
+	ModifyNICVportContextOutSize = 0x10
+	QueryRoCEAddressInSize       = 0x10
+	QueryRoCEAddressOutSize      = 0x30
+	SetRoCEAddressInSize         = 0x30
+	SetRoCEAddressOutSize        = 0x10
+	QueryVportCounterInSize      = 0x20
+	QueryVportCounterOutSize     = 0x210
+	AllocQCounterInSize          = 0x10
+	AllocQCounterOutSize         = 0x10
+	DeallocQCounterInSize        = 0x10
+	DeallocQCounterOutSize       = 0x10
+	QueryQCounterInSize          = 0x20
+	QueryQCounterOutSize         = 0x100
+	AttachToMCGInSize            = 0x20
+	AttachToMCGOutSize           = 0x10
+	DetachFromMCGInSize          = 0x20
+	DetachFromMCGOutSize         = 0x10
+)
+
 // QueryHCAVportContextIn is the in mailbox of QUERY_HCA_VPORT_CONTEXT (0x762).
 type QueryHCAVportContextIn []byte
-
-// QueryHCAVportContextInSize is its length in bytes.
-const QueryHCAVportContextInSize = 0x10
 
 func (q QueryHCAVportContextIn) OtherVport() bool        { return bit(q, 0x08, 31) }
 func (q QueryHCAVportContextIn) SetOtherVport(v bool)    { putBit(q, 0x08, 31, v) }
@@ -18,18 +49,12 @@ func (q QueryHCAVportContextIn) SetVportNumber(v uint32) { put(q, 0x08, 15, 0, v
 // QueryHCAVportContextOut is the out mailbox of QUERY_HCA_VPORT_CONTEXT.
 type QueryHCAVportContextOut []byte
 
-// QueryHCAVportContextOutSize is its length in bytes.
-const QueryHCAVportContextOutSize = 0x210
-
 func (q QueryHCAVportContextOut) Context() HCAVportContext {
 	return HCAVportContext(q[0x10:0x210:0x210])
 }
 
 // ModifyHCAVportContextIn is the in mailbox of MODIFY_HCA_VPORT_CONTEXT (0x763).
 type ModifyHCAVportContextIn []byte
-
-// ModifyHCAVportContextInSize is its length in bytes.
-const ModifyHCAVportContextInSize = 0x210
 
 func (m ModifyHCAVportContextIn) OtherVport() bool        { return bit(m, 0x08, 31) }
 func (m ModifyHCAVportContextIn) SetOtherVport(v bool)    { putBit(m, 0x08, 31, v) }
@@ -44,14 +69,8 @@ func (m ModifyHCAVportContextIn) Context() HCAVportContext {
 // ModifyHCAVportContextOut is the out mailbox of MODIFY_HCA_VPORT_CONTEXT.
 type ModifyHCAVportContextOut []byte
 
-// ModifyHCAVportContextOutSize is its length in bytes.
-const ModifyHCAVportContextOutSize = 0x10
-
 // QueryHCAVportGIDIn is the in mailbox of QUERY_HCA_VPORT_GID (0x764).
 type QueryHCAVportGIDIn []byte
-
-// QueryHCAVportGIDInSize is its length in bytes.
-const QueryHCAVportGIDInSize = 0x10
 
 func (q QueryHCAVportGIDIn) OtherVport() bool        { return bit(q, 0x08, 31) }
 func (q QueryHCAVportGIDIn) SetOtherVport(v bool)    { putBit(q, 0x08, 31, v) }
@@ -65,17 +84,11 @@ func (q QueryHCAVportGIDIn) SetGIDIndex(v uint32)    { put(q, 0x0c, 15, 0, v) }
 // QueryHCAVportGIDOut is the out mailbox of QUERY_HCA_VPORT_GID, and its list.
 type QueryHCAVportGIDOut []byte
 
-// QueryHCAVportGIDOutSize is its length in bytes.
-const QueryHCAVportGIDOutSize = 0x10
-
 func (q QueryHCAVportGIDOut) GIDsNum() uint32     { return bits(q, 0x0c, 31, 16) }
 func (q QueryHCAVportGIDOut) SetGIDsNum(v uint32) { put(q, 0x0c, 31, 16, v) }
 
 // QueryHCAVportPKeyIn is the in mailbox of QUERY_HCA_VPORT_PKEY (0x765).
 type QueryHCAVportPKeyIn []byte
-
-// QueryHCAVportPKeyInSize is its length in bytes.
-const QueryHCAVportPKeyInSize = 0x10
 
 func (q QueryHCAVportPKeyIn) OtherVport() bool        { return bit(q, 0x08, 31) }
 func (q QueryHCAVportPKeyIn) SetOtherVport(v bool)    { putBit(q, 0x08, 31, v) }
@@ -89,14 +102,8 @@ func (q QueryHCAVportPKeyIn) SetPKeyIndex(v uint32)   { put(q, 0x0c, 15, 0, v) }
 // QueryHCAVportPKeyOut is the out mailbox of QUERY_HCA_VPORT_PKEY: a word for each key.
 type QueryHCAVportPKeyOut []byte
 
-// QueryHCAVportPKeyOutSize is its length in bytes.
-const QueryHCAVportPKeyOutSize = 0x10
-
 // QueryVportStateIn is the in mailbox of QUERY_VPORT_STATE (0x750).
 type QueryVportStateIn []byte
-
-// QueryVportStateInSize is its length in bytes.
-const QueryVportStateInSize = 0x10
 
 func (q QueryVportStateIn) OtherVport() bool        { return bit(q, 0x08, 31) }
 func (q QueryVportStateIn) SetOtherVport(v bool)    { putBit(q, 0x08, 31, v) }
@@ -106,9 +113,6 @@ func (q QueryVportStateIn) SetVportNumber(v uint32) { put(q, 0x08, 15, 0, v) }
 // QueryVportStateOut is the out mailbox of QUERY_VPORT_STATE.
 type QueryVportStateOut []byte
 
-// QueryVportStateOutSize is its length in bytes.
-const QueryVportStateOutSize = 0x10
-
 func (q QueryVportStateOut) AdminState() uint32     { return bits(q, 0x0c, 7, 4) }
 func (q QueryVportStateOut) SetAdminState(v uint32) { put(q, 0x0c, 7, 4, v) }
 func (q QueryVportStateOut) State() uint32          { return bits(q, 0x0c, 3, 0) }
@@ -116,9 +120,6 @@ func (q QueryVportStateOut) SetState(v uint32)      { put(q, 0x0c, 3, 0, v) }
 
 // QueryNICVportContextIn is the in mailbox of QUERY_NIC_VPORT_CONTEXT (0x754).
 type QueryNICVportContextIn []byte
-
-// QueryNICVportContextInSize is its length in bytes.
-const QueryNICVportContextInSize = 0x10
 
 func (q QueryNICVportContextIn) OtherVport() bool            { return bit(q, 0x08, 31) }
 func (q QueryNICVportContextIn) SetOtherVport(v bool)        { putBit(q, 0x08, 31, v) }
@@ -130,9 +131,6 @@ func (q QueryNICVportContextIn) SetAllowedListType(v uint32) { put(q, 0x0c, 26, 
 // QueryNICVportContextOut is the out mailbox of QUERY_NIC_VPORT_CONTEXT.
 type QueryNICVportContextOut []byte
 
-// QueryNICVportContextOutSize is its length in bytes, the list at its end not included.
-const QueryNICVportContextOutSize = 0x110
-
 func (q QueryNICVportContextOut) Context() NICVportContext {
 	return NICVportContext(q[0x10:0x110:0x110])
 }
@@ -140,9 +138,6 @@ func (q QueryNICVportContextOut) List() VportList { return VportList(q[0x110:]) 
 
 // ModifyNICVportContextIn is the in mailbox of MODIFY_NIC_VPORT_CONTEXT (0x755).
 type ModifyNICVportContextIn []byte
-
-// ModifyNICVportContextInSize is its length in bytes, the list at its end not included.
-const ModifyNICVportContextInSize = 0x200
 
 func (m ModifyNICVportContextIn) OtherVport() bool        { return bit(m, 0x08, 31) }
 func (m ModifyNICVportContextIn) SetOtherVport(v bool)    { putBit(m, 0x08, 31, v) }
@@ -158,14 +153,8 @@ func (m ModifyNICVportContextIn) List() VportList { return VportList(m[0x200:]) 
 // ModifyNICVportContextOut is the out mailbox of MODIFY_NIC_VPORT_CONTEXT.
 type ModifyNICVportContextOut []byte
 
-// ModifyNICVportContextOutSize is its length in bytes.
-const ModifyNICVportContextOutSize = 0x10
-
 // QueryRoCEAddressIn is the in mailbox of QUERY_ROCE_ADDRESS (0x760).
 type QueryRoCEAddressIn []byte
-
-// QueryRoCEAddressInSize is its length in bytes.
-const QueryRoCEAddressInSize = 0x10
 
 func (q QueryRoCEAddressIn) RoCEAddressIndex() uint32     { return bits(q, 0x08, 31, 16) }
 func (q QueryRoCEAddressIn) SetRoCEAddressIndex(v uint32) { put(q, 0x08, 31, 16, v) }
@@ -175,16 +164,10 @@ func (q QueryRoCEAddressIn) SetVHCAPortNum(v uint32)      { put(q, 0x08, 3, 0, v
 // QueryRoCEAddressOut is the out mailbox of QUERY_ROCE_ADDRESS.
 type QueryRoCEAddressOut []byte
 
-// QueryRoCEAddressOutSize is its length in bytes.
-const QueryRoCEAddressOutSize = 0x30
-
 func (q QueryRoCEAddressOut) Addr() RoCEAddr { return RoCEAddr(q[0x10:0x30:0x30]) }
 
 // SetRoCEAddressIn is the in mailbox of SET_ROCE_ADDRESS (0x761).
 type SetRoCEAddressIn []byte
-
-// SetRoCEAddressInSize is its length in bytes.
-const SetRoCEAddressInSize = 0x30
 
 func (s SetRoCEAddressIn) RoCEAddressIndex() uint32     { return bits(s, 0x08, 31, 16) }
 func (s SetRoCEAddressIn) SetRoCEAddressIndex(v uint32) { put(s, 0x08, 31, 16, v) }
@@ -195,14 +178,8 @@ func (s SetRoCEAddressIn) Addr() RoCEAddr               { return RoCEAddr(s[0x10
 // SetRoCEAddressOut is the out mailbox of SET_ROCE_ADDRESS.
 type SetRoCEAddressOut []byte
 
-// SetRoCEAddressOutSize is its length in bytes.
-const SetRoCEAddressOutSize = 0x10
-
 // QueryVportCounterIn is the in mailbox of QUERY_VPORT_COUNTER (0x770).
 type QueryVportCounterIn []byte
-
-// QueryVportCounterInSize is its length in bytes.
-const QueryVportCounterInSize = 0x20
 
 func (q QueryVportCounterIn) OtherVport() bool        { return bit(q, 0x08, 31) }
 func (q QueryVportCounterIn) SetOtherVport(v bool)    { putBit(q, 0x08, 31, v) }
@@ -216,20 +193,11 @@ func (q QueryVportCounterIn) SetClear(v bool)         { putBit(q, 0x18, 31, v) }
 // QueryVportCounterOut is the out mailbox of QUERY_VPORT_COUNTER.
 type QueryVportCounterOut []byte
 
-// QueryVportCounterOutSize is its length in bytes.
-const QueryVportCounterOutSize = 0x210
-
 // AllocQCounterIn is the in mailbox of ALLOC_Q_COUNTER (0x771).
 type AllocQCounterIn []byte
 
-// AllocQCounterInSize is its length in bytes.
-const AllocQCounterInSize = 0x10
-
 // AllocQCounterOut is the out mailbox of ALLOC_Q_COUNTER.
 type AllocQCounterOut []byte
-
-// AllocQCounterOutSize is its length in bytes.
-const AllocQCounterOutSize = 0x10
 
 func (a AllocQCounterOut) CounterSetID() uint32     { return bits(a, 0x08, 7, 0) }
 func (a AllocQCounterOut) SetCounterSetID(v uint32) { put(a, 0x08, 7, 0, v) }
@@ -237,23 +205,14 @@ func (a AllocQCounterOut) SetCounterSetID(v uint32) { put(a, 0x08, 7, 0, v) }
 // DeallocQCounterIn is the in mailbox of DEALLOC_Q_COUNTER (0x772).
 type DeallocQCounterIn []byte
 
-// DeallocQCounterInSize is its length in bytes.
-const DeallocQCounterInSize = 0x10
-
 func (d DeallocQCounterIn) CounterSetID() uint32     { return bits(d, 0x08, 7, 0) }
 func (d DeallocQCounterIn) SetCounterSetID(v uint32) { put(d, 0x08, 7, 0, v) }
 
 // DeallocQCounterOut is the out mailbox of DEALLOC_Q_COUNTER.
 type DeallocQCounterOut []byte
 
-// DeallocQCounterOutSize is its length in bytes.
-const DeallocQCounterOutSize = 0x10
-
 // QueryQCounterIn is the in mailbox of QUERY_Q_COUNTER (0x773).
 type QueryQCounterIn []byte
-
-// QueryQCounterInSize is its length in bytes.
-const QueryQCounterInSize = 0x20
 
 func (q QueryQCounterIn) OtherVport() bool         { return bit(q, 0x08, 31) }
 func (q QueryQCounterIn) SetOtherVport(v bool)     { putBit(q, 0x08, 31, v) }
@@ -269,14 +228,8 @@ func (q QueryQCounterIn) SetCounterSetID(v uint32) { put(q, 0x1c, 7, 0, v) }
 // QueryQCounterOut is the out mailbox of QUERY_Q_COUNTER.
 type QueryQCounterOut []byte
 
-// QueryQCounterOutSize is its length in bytes.
-const QueryQCounterOutSize = 0x100
-
 // AttachToMCGIn is the in mailbox of ATTACH_TO_MCG (0x806): a QP joins a multicast group.
 type AttachToMCGIn []byte
-
-// AttachToMCGInSize is its length in bytes.
-const AttachToMCGInSize = 0x20
 
 func (a AttachToMCGIn) QPN() uint32     { return bits(a, 0x08, 23, 0) }
 func (a AttachToMCGIn) SetQPN(v uint32) { put(a, 0x08, 23, 0, v) }
@@ -287,14 +240,8 @@ func (a AttachToMCGIn) MulticastGID() []byte { return a[0x10:0x20:0x20] }
 // AttachToMCGOut is the out mailbox of ATTACH_TO_MCG.
 type AttachToMCGOut []byte
 
-// AttachToMCGOutSize is its length in bytes.
-const AttachToMCGOutSize = 0x10
-
 // DetachFromMCGIn is the in mailbox of DETACH_FROM_MCG (0x807).
 type DetachFromMCGIn []byte
-
-// DetachFromMCGInSize is its length in bytes.
-const DetachFromMCGInSize = 0x20
 
 func (d DetachFromMCGIn) QPN() uint32     { return bits(d, 0x08, 23, 0) }
 func (d DetachFromMCGIn) SetQPN(v uint32) { put(d, 0x08, 23, 0, v) }
@@ -304,6 +251,3 @@ func (d DetachFromMCGIn) MulticastGID() []byte { return d[0x10:0x20:0x20] }
 
 // DetachFromMCGOut is the out mailbox of DETACH_FROM_MCG.
 type DetachFromMCGOut []byte
-
-// DetachFromMCGOutSize is its length in bytes.
-const DetachFromMCGOutSize = 0x10

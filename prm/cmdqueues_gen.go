@@ -2,11 +2,62 @@
 
 package prm
 
+// Lengths in bytes.
+const (
+	CreateEQInSize       = 0x110 // without the list at its end
+	CreateEQOutSize      = 0x10
+	DestroyEQInSize      = 0x10
+	DestroyEQOutSize     = 0x10
+	QueryEQInSize        = 0x10
+	QueryEQOutSize       = 0x110 // without the list at its end
+	CreateCQInSize       = 0x110 // without the list at its end
+	CreateCQOutSize      = 0x10
+	DestroyCQInSize      = 0x10
+	DestroyCQOutSize     = 0x10
+	QueryCQInSize        = 0x10
+	QueryCQOutSize       = 0x110 // without the list at its end
+	ModifyCQInSize       = 0x110 // without the list at its end
+	ModifyCQOutSize      = 0x10
+	CreateQPInSize       = 0x110 // without the list at its end
+	CreateQPOutSize      = 0x10
+	DestroyQPInSize      = 0x10
+	DestroyQPOutSize     = 0x10
+	ModifyQPInSize       = 0x110
+	ModifyQPOutSize      = 0x10
+	Cmd2ErrQPInSize      = 0x10
+	Cmd2ErrQPOutSize     = 0x10
+	Cmd2RstQPInSize      = 0x10
+	Cmd2RstQPOutSize     = 0x10
+	QueryQPInSize        = 0x10
+	QueryQPOutSize       = 0x1d0
+	CreateRMPInSize      = 0x110 // without the list at its end
+	CreateRMPOutSize     = 0x10
+	ModifyRMPInSize      = 0x110
+	ModifyRMPOutSize     = 0x10
+	DestroyRMPInSize     = 0x10
+	DestroyRMPOutSize    = 0x10
+	QueryRMPInSize       = 0x10
+	QueryRMPOutSize      = 0x110
+	CreateXRCSRQInSize   = 0x110 // without the list at its end
+	CreateXRCSRQOutSize  = 0x10
+	DestroyXRCSRQInSize  = 0x10
+	DestroyXRCSRQOutSize = 0x10
+	QueryXRCSRQInSize    = 0x10
+	QueryXRCSRQOutSize   = 0x110 // without the list at its end
+	ArmXRCSRQInSize      = 0x10
+	ArmXRCSRQOutSize     = 0x10
+	CreateDCTInSize      = 0x80
+	CreateDCTOutSize     = 0x10
+	DestroyDCTInSize     = 0x10
+	DestroyDCTOutSize    = 0x10
+	DrainDCTInSize       = 0x10
+	DrainDCTOutSize      = 0x10
+	QueryDCTInSize       = 0x10
+	QueryDCTOutSize      = 0x80
+)
+
 // CreateEQIn is the in mailbox of CREATE_EQ (0x301).
 type CreateEQIn []byte
-
-// CreateEQInSize is its length in bytes, the list at its end not included.
-const CreateEQInSize = 0x110
 
 func (c CreateEQIn) EQC() EQC { return EQC(c[0x10:0x50:0x50]) }
 func (c CreateEQIn) PAS() PAS { return PAS(c[0x110:]) }
@@ -14,17 +65,11 @@ func (c CreateEQIn) PAS() PAS { return PAS(c[0x110:]) }
 // CreateEQOut is the out mailbox of CREATE_EQ.
 type CreateEQOut []byte
 
-// CreateEQOutSize is its length in bytes.
-const CreateEQOutSize = 0x10
-
 func (c CreateEQOut) EQNumber() uint32     { return bits(c, 0x08, 7, 0) }
 func (c CreateEQOut) SetEQNumber(v uint32) { put(c, 0x08, 7, 0, v) }
 
 // DestroyEQIn is the in mailbox of DESTROY_EQ (0x302).
 type DestroyEQIn []byte
-
-// DestroyEQInSize is its length in bytes.
-const DestroyEQInSize = 0x10
 
 func (d DestroyEQIn) EQNumber() uint32     { return bits(d, 0x08, 7, 0) }
 func (d DestroyEQIn) SetEQNumber(v uint32) { put(d, 0x08, 7, 0, v) }
@@ -32,14 +77,8 @@ func (d DestroyEQIn) SetEQNumber(v uint32) { put(d, 0x08, 7, 0, v) }
 // DestroyEQOut is the out mailbox of DESTROY_EQ.
 type DestroyEQOut []byte
 
-// DestroyEQOutSize is its length in bytes.
-const DestroyEQOutSize = 0x10
-
 // QueryEQIn is the in mailbox of QUERY_EQ (0x303).
 type QueryEQIn []byte
-
-// QueryEQInSize is its length in bytes.
-const QueryEQInSize = 0x10
 
 func (q QueryEQIn) EQNumber() uint32     { return bits(q, 0x08, 7, 0) }
 func (q QueryEQIn) SetEQNumber(v uint32) { put(q, 0x08, 7, 0, v) }
@@ -47,17 +86,11 @@ func (q QueryEQIn) SetEQNumber(v uint32) { put(q, 0x08, 7, 0, v) }
 // QueryEQOut is the out mailbox of QUERY_EQ.
 type QueryEQOut []byte
 
-// QueryEQOutSize is its length in bytes, the list at its end not included.
-const QueryEQOutSize = 0x110
-
 func (q QueryEQOut) EQC() EQC { return EQC(q[0x10:0x50:0x50]) }
 func (q QueryEQOut) PAS() PAS { return PAS(q[0x110:]) }
 
 // CreateCQIn is the in mailbox of CREATE_CQ (0x400).
 type CreateCQIn []byte
-
-// CreateCQInSize is its length in bytes, the list at its end not included.
-const CreateCQInSize = 0x110
 
 func (c CreateCQIn) CQC() CQC              { return CQC(c[0x10:0x50:0x50]) }
 func (c CreateCQIn) CQUmemValid() bool     { return bit(c, 0x5c, 31) }
@@ -67,17 +100,11 @@ func (c CreateCQIn) PAS() PAS              { return PAS(c[0x110:]) }
 // CreateCQOut is the out mailbox of CREATE_CQ.
 type CreateCQOut []byte
 
-// CreateCQOutSize is its length in bytes.
-const CreateCQOutSize = 0x10
-
 func (c CreateCQOut) CQN() uint32     { return bits(c, 0x08, 23, 0) }
 func (c CreateCQOut) SetCQN(v uint32) { put(c, 0x08, 23, 0, v) }
 
 // DestroyCQIn is the in mailbox of DESTROY_CQ (0x401).
 type DestroyCQIn []byte
-
-// DestroyCQInSize is its length in bytes.
-const DestroyCQInSize = 0x10
 
 func (d DestroyCQIn) CQN() uint32     { return bits(d, 0x08, 23, 0) }
 func (d DestroyCQIn) SetCQN(v uint32) { put(d, 0x08, 23, 0, v) }
@@ -85,14 +112,8 @@ func (d DestroyCQIn) SetCQN(v uint32) { put(d, 0x08, 23, 0, v) }
 // DestroyCQOut is the out mailbox of DESTROY_CQ.
 type DestroyCQOut []byte
 
-// DestroyCQOutSize is its length in bytes.
-const DestroyCQOutSize = 0x10
-
 // QueryCQIn is the in mailbox of QUERY_CQ (0x402).
 type QueryCQIn []byte
-
-// QueryCQInSize is its length in bytes.
-const QueryCQInSize = 0x10
 
 func (q QueryCQIn) CQN() uint32     { return bits(q, 0x08, 23, 0) }
 func (q QueryCQIn) SetCQN(v uint32) { put(q, 0x08, 23, 0, v) }
@@ -100,17 +121,11 @@ func (q QueryCQIn) SetCQN(v uint32) { put(q, 0x08, 23, 0, v) }
 // QueryCQOut is the out mailbox of QUERY_CQ.
 type QueryCQOut []byte
 
-// QueryCQOutSize is its length in bytes, the list at its end not included.
-const QueryCQOutSize = 0x110
-
 func (q QueryCQOut) CQC() CQC { return CQC(q[0x10:0x50:0x50]) }
 func (q QueryCQOut) PAS() PAS { return PAS(q[0x110:]) }
 
 // ModifyCQIn is the in mailbox of MODIFY_CQ (0x403).
 type ModifyCQIn []byte
-
-// ModifyCQInSize is its length in bytes, the list at its end not included.
-const ModifyCQInSize = 0x110
 
 func (m ModifyCQIn) CQN() uint32             { return bits(m, 0x08, 23, 0) }
 func (m ModifyCQIn) SetCQN(v uint32)         { put(m, 0x08, 23, 0, v) }
@@ -124,14 +139,8 @@ func (m ModifyCQIn) PAS() PAS                { return PAS(m[0x110:]) }
 // ModifyCQOut is the out mailbox of MODIFY_CQ.
 type ModifyCQOut []byte
 
-// ModifyCQOutSize is its length in bytes.
-const ModifyCQOutSize = 0x10
-
 // CreateQPIn is the in mailbox of CREATE_QP (0x500).
 type CreateQPIn []byte
-
-// CreateQPInSize is its length in bytes, the list at its end not included.
-const CreateQPInSize = 0x110
 
 func (c CreateQPIn) QPCExt() bool             { return bit(c, 0x08, 31) }
 func (c CreateQPIn) SetQPCExt(v bool)         { putBit(c, 0x08, 31, v) }
@@ -153,9 +162,6 @@ func (c CreateQPIn) PAS() PAS                 { return PAS(c[0x110:]) }
 // CreateQPOut is the out mailbox of CREATE_QP.
 type CreateQPOut []byte
 
-// CreateQPOutSize is its length in bytes.
-const CreateQPOutSize = 0x10
-
 func (c CreateQPOut) QPN() uint32     { return bits(c, 0x08, 23, 0) }
 func (c CreateQPOut) SetQPN(v uint32) { put(c, 0x08, 23, 0, v) }
 func (c CreateQPOut) ECE() uint32     { return be32(c, 0x0c) }
@@ -164,24 +170,15 @@ func (c CreateQPOut) SetECE(v uint32) { putBE32(c, 0x0c, v) }
 // DestroyQPIn is the in mailbox of DESTROY_QP (0x501).
 type DestroyQPIn []byte
 
-// DestroyQPInSize is its length in bytes.
-const DestroyQPInSize = 0x10
-
 func (d DestroyQPIn) QPN() uint32     { return bits(d, 0x08, 23, 0) }
 func (d DestroyQPIn) SetQPN(v uint32) { put(d, 0x08, 23, 0, v) }
 
 // DestroyQPOut is the out mailbox of DESTROY_QP.
 type DestroyQPOut []byte
 
-// DestroyQPOutSize is its length in bytes.
-const DestroyQPOutSize = 0x10
-
 // ModifyQPIn is the in mailbox of every QP transition that carries a context:
 // RST2INIT, INIT2INIT, INIT2RTR, RTR2RTS, RTS2RTS, SQERR2RTS, SQD_RTS.
 type ModifyQPIn []byte
-
-// ModifyQPInSize is its length in bytes.
-const ModifyQPInSize = 0x110
 
 func (m ModifyQPIn) QPN() uint32              { return bits(m, 0x08, 23, 0) }
 func (m ModifyQPIn) SetQPN(v uint32)          { put(m, 0x08, 23, 0, v) }
@@ -198,17 +195,11 @@ func (m ModifyQPIn) SetOptParamMaskHigh(v uint64) { putBE64(m, 0x108, v) }
 // ModifyQPOut is the out mailbox of a transition.
 type ModifyQPOut []byte
 
-// ModifyQPOutSize is its length in bytes.
-const ModifyQPOutSize = 0x10
-
 func (m ModifyQPOut) ECE() uint32     { return be32(m, 0x0c) }
 func (m ModifyQPOut) SetECE(v uint32) { putBE32(m, 0x0c, v) }
 
 // Cmd2ErrQPIn is the in mailbox of 2ERR_QP (0x507).
 type Cmd2ErrQPIn []byte
-
-// Cmd2ErrQPInSize is its length in bytes.
-const Cmd2ErrQPInSize = 0x10
 
 func (c Cmd2ErrQPIn) QPN() uint32     { return bits(c, 0x08, 23, 0) }
 func (c Cmd2ErrQPIn) SetQPN(v uint32) { put(c, 0x08, 23, 0, v) }
@@ -216,14 +207,8 @@ func (c Cmd2ErrQPIn) SetQPN(v uint32) { put(c, 0x08, 23, 0, v) }
 // Cmd2ErrQPOut is the out mailbox of 2ERR_QP.
 type Cmd2ErrQPOut []byte
 
-// Cmd2ErrQPOutSize is its length in bytes.
-const Cmd2ErrQPOutSize = 0x10
-
 // Cmd2RstQPIn is the in mailbox of 2RST_QP (0x50a).
 type Cmd2RstQPIn []byte
-
-// Cmd2RstQPInSize is its length in bytes.
-const Cmd2RstQPInSize = 0x10
 
 func (c Cmd2RstQPIn) QPN() uint32     { return bits(c, 0x08, 23, 0) }
 func (c Cmd2RstQPIn) SetQPN(v uint32) { put(c, 0x08, 23, 0, v) }
@@ -231,14 +216,8 @@ func (c Cmd2RstQPIn) SetQPN(v uint32) { put(c, 0x08, 23, 0, v) }
 // Cmd2RstQPOut is the out mailbox of 2RST_QP.
 type Cmd2RstQPOut []byte
 
-// Cmd2RstQPOutSize is its length in bytes.
-const Cmd2RstQPOutSize = 0x10
-
 // QueryQPIn is the in mailbox of QUERY_QP (0x50b).
 type QueryQPIn []byte
-
-// QueryQPInSize is its length in bytes.
-const QueryQPInSize = 0x10
 
 func (q QueryQPIn) QPCExt() bool     { return bit(q, 0x08, 31) }
 func (q QueryQPIn) SetQPCExt(v bool) { putBit(q, 0x08, 31, v) }
@@ -247,9 +226,6 @@ func (q QueryQPIn) SetQPN(v uint32)  { put(q, 0x08, 23, 0, v) }
 
 // QueryQPOut is the out mailbox of QUERY_QP.
 type QueryQPOut []byte
-
-// QueryQPOutSize is its length in bytes.
-const QueryQPOutSize = 0x1d0
 
 func (q QueryQPOut) OptParamMask() uint32     { return be32(q, 0x10) }
 func (q QueryQPOut) SetOptParamMask(v uint32) { putBE32(q, 0x10, v) }
@@ -260,26 +236,17 @@ func (q QueryQPOut) QPC() QPC                 { return QPC(q[0x18:0x100:0x100]) 
 // CreateRMPIn is the in mailbox of CREATE_RMP (0x90c).
 type CreateRMPIn []byte
 
-// CreateRMPInSize is its length in bytes, the list at its end not included.
-const CreateRMPInSize = 0x110
-
 func (c CreateRMPIn) RMPC() RMPC { return RMPC(c[0x20:0x110:0x110]) }
 func (c CreateRMPIn) PAS() PAS   { return PAS(c[0x110:]) }
 
 // CreateRMPOut is the out mailbox of CREATE_RMP.
 type CreateRMPOut []byte
 
-// CreateRMPOutSize is its length in bytes.
-const CreateRMPOutSize = 0x10
-
 func (c CreateRMPOut) RMPN() uint32     { return bits(c, 0x08, 23, 0) }
 func (c CreateRMPOut) SetRMPN(v uint32) { put(c, 0x08, 23, 0, v) }
 
 // ModifyRMPIn is the in mailbox of MODIFY_RMP (0x90d).
 type ModifyRMPIn []byte
-
-// ModifyRMPInSize is its length in bytes.
-const ModifyRMPInSize = 0x110
 
 func (m ModifyRMPIn) RMPState() uint32     { return bits(m, 0x08, 31, 28) }
 func (m ModifyRMPIn) SetRMPState(v uint32) { put(m, 0x08, 31, 28, v) }
@@ -294,14 +261,8 @@ func (m ModifyRMPIn) RMPC() RMPC          { return RMPC(m[0x20:0x110:0x110]) }
 // ModifyRMPOut is the out mailbox of MODIFY_RMP.
 type ModifyRMPOut []byte
 
-// ModifyRMPOutSize is its length in bytes.
-const ModifyRMPOutSize = 0x10
-
 // DestroyRMPIn is the in mailbox of DESTROY_RMP (0x90e).
 type DestroyRMPIn []byte
-
-// DestroyRMPInSize is its length in bytes.
-const DestroyRMPInSize = 0x10
 
 func (d DestroyRMPIn) RMPN() uint32     { return bits(d, 0x08, 23, 0) }
 func (d DestroyRMPIn) SetRMPN(v uint32) { put(d, 0x08, 23, 0, v) }
@@ -309,14 +270,8 @@ func (d DestroyRMPIn) SetRMPN(v uint32) { put(d, 0x08, 23, 0, v) }
 // DestroyRMPOut is the out mailbox of DESTROY_RMP.
 type DestroyRMPOut []byte
 
-// DestroyRMPOutSize is its length in bytes.
-const DestroyRMPOutSize = 0x10
-
 // QueryRMPIn is the in mailbox of QUERY_RMP (0x90f).
 type QueryRMPIn []byte
-
-// QueryRMPInSize is its length in bytes.
-const QueryRMPInSize = 0x10
 
 func (q QueryRMPIn) RMPN() uint32     { return bits(q, 0x08, 23, 0) }
 func (q QueryRMPIn) SetRMPN(v uint32) { put(q, 0x08, 23, 0, v) }
@@ -324,16 +279,10 @@ func (q QueryRMPIn) SetRMPN(v uint32) { put(q, 0x08, 23, 0, v) }
 // QueryRMPOut is the out mailbox of QUERY_RMP.
 type QueryRMPOut []byte
 
-// QueryRMPOutSize is its length in bytes.
-const QueryRMPOutSize = 0x110
-
 func (q QueryRMPOut) RMPC() RMPC { return RMPC(q[0x20:0x110:0x110]) }
 
 // CreateXRCSRQIn is the in mailbox of CREATE_XRC_SRQ (0x705).
 type CreateXRCSRQIn []byte
-
-// CreateXRCSRQInSize is its length in bytes, the list at its end not included.
-const CreateXRCSRQInSize = 0x110
 
 func (c CreateXRCSRQIn) Context() XRCSRQC    { return XRCSRQC(c[0x10:0x50:0x50]) }
 func (c CreateXRCSRQIn) UmemValid() bool     { return bit(c, 0x5c, 31) }
@@ -343,17 +292,11 @@ func (c CreateXRCSRQIn) PAS() PAS            { return PAS(c[0x110:]) }
 // CreateXRCSRQOut is the out mailbox of CREATE_XRC_SRQ.
 type CreateXRCSRQOut []byte
 
-// CreateXRCSRQOutSize is its length in bytes.
-const CreateXRCSRQOutSize = 0x10
-
 func (c CreateXRCSRQOut) SRQN() uint32     { return bits(c, 0x08, 23, 0) }
 func (c CreateXRCSRQOut) SetSRQN(v uint32) { put(c, 0x08, 23, 0, v) }
 
 // DestroyXRCSRQIn is the in mailbox of DESTROY_XRC_SRQ (0x706).
 type DestroyXRCSRQIn []byte
-
-// DestroyXRCSRQInSize is its length in bytes.
-const DestroyXRCSRQInSize = 0x10
 
 func (d DestroyXRCSRQIn) SRQN() uint32     { return bits(d, 0x08, 23, 0) }
 func (d DestroyXRCSRQIn) SetSRQN(v uint32) { put(d, 0x08, 23, 0, v) }
@@ -361,14 +304,8 @@ func (d DestroyXRCSRQIn) SetSRQN(v uint32) { put(d, 0x08, 23, 0, v) }
 // DestroyXRCSRQOut is the out mailbox of DESTROY_XRC_SRQ.
 type DestroyXRCSRQOut []byte
 
-// DestroyXRCSRQOutSize is its length in bytes.
-const DestroyXRCSRQOutSize = 0x10
-
 // QueryXRCSRQIn is the in mailbox of QUERY_XRC_SRQ (0x707).
 type QueryXRCSRQIn []byte
-
-// QueryXRCSRQInSize is its length in bytes.
-const QueryXRCSRQInSize = 0x10
 
 func (q QueryXRCSRQIn) SRQN() uint32     { return bits(q, 0x08, 23, 0) }
 func (q QueryXRCSRQIn) SetSRQN(v uint32) { put(q, 0x08, 23, 0, v) }
@@ -376,17 +313,11 @@ func (q QueryXRCSRQIn) SetSRQN(v uint32) { put(q, 0x08, 23, 0, v) }
 // QueryXRCSRQOut is the out mailbox of QUERY_XRC_SRQ.
 type QueryXRCSRQOut []byte
 
-// QueryXRCSRQOutSize is its length in bytes, the list at its end not included.
-const QueryXRCSRQOutSize = 0x110
-
 func (q QueryXRCSRQOut) Context() XRCSRQC { return XRCSRQC(q[0x10:0x50:0x50]) }
 func (q QueryXRCSRQOut) PAS() PAS         { return PAS(q[0x110:]) }
 
 // ArmXRCSRQIn is the in mailbox of ARM_XRC_SRQ (0x708).
 type ArmXRCSRQIn []byte
-
-// ArmXRCSRQInSize is its length in bytes.
-const ArmXRCSRQInSize = 0x10
 
 func (a ArmXRCSRQIn) SRQN() uint32     { return bits(a, 0x08, 23, 0) }
 func (a ArmXRCSRQIn) SetSRQN(v uint32) { put(a, 0x08, 23, 0, v) }
@@ -396,22 +327,13 @@ func (a ArmXRCSRQIn) SetLWM(v uint32)  { put(a, 0x0c, 15, 0, v) }
 // ArmXRCSRQOut is the out mailbox of ARM_XRC_SRQ.
 type ArmXRCSRQOut []byte
 
-// ArmXRCSRQOutSize is its length in bytes.
-const ArmXRCSRQOutSize = 0x10
-
 // CreateDCTIn is the in mailbox of CREATE_DCT (0x710).
 type CreateDCTIn []byte
-
-// CreateDCTInSize is its length in bytes.
-const CreateDCTInSize = 0x80
 
 func (c CreateDCTIn) Context() DCTC { return DCTC(c[0x10:0x50:0x50]) }
 
 // CreateDCTOut is the out mailbox of CREATE_DCT.
 type CreateDCTOut []byte
-
-// CreateDCTOutSize is its length in bytes.
-const CreateDCTOutSize = 0x10
 
 func (c CreateDCTOut) DCTN() uint32     { return bits(c, 0x08, 23, 0) }
 func (c CreateDCTOut) SetDCTN(v uint32) { put(c, 0x08, 23, 0, v) }
@@ -421,23 +343,14 @@ func (c CreateDCTOut) SetECE(v uint32)  { putBE32(c, 0x0c, v) }
 // DestroyDCTIn is the in mailbox of DESTROY_DCT (0x711).
 type DestroyDCTIn []byte
 
-// DestroyDCTInSize is its length in bytes.
-const DestroyDCTInSize = 0x10
-
 func (d DestroyDCTIn) DCTN() uint32     { return bits(d, 0x08, 23, 0) }
 func (d DestroyDCTIn) SetDCTN(v uint32) { put(d, 0x08, 23, 0, v) }
 
 // DestroyDCTOut is the out mailbox of DESTROY_DCT.
 type DestroyDCTOut []byte
 
-// DestroyDCTOutSize is its length in bytes.
-const DestroyDCTOutSize = 0x10
-
 // DrainDCTIn is the in mailbox of DRAIN_DCT (0x712).
 type DrainDCTIn []byte
-
-// DrainDCTInSize is its length in bytes.
-const DrainDCTInSize = 0x10
 
 func (d DrainDCTIn) DCTN() uint32     { return bits(d, 0x08, 23, 0) }
 func (d DrainDCTIn) SetDCTN(v uint32) { put(d, 0x08, 23, 0, v) }
@@ -445,22 +358,13 @@ func (d DrainDCTIn) SetDCTN(v uint32) { put(d, 0x08, 23, 0, v) }
 // DrainDCTOut is the out mailbox of DRAIN_DCT.
 type DrainDCTOut []byte
 
-// DrainDCTOutSize is its length in bytes.
-const DrainDCTOutSize = 0x10
-
 // QueryDCTIn is the in mailbox of QUERY_DCT (0x713).
 type QueryDCTIn []byte
-
-// QueryDCTInSize is its length in bytes.
-const QueryDCTInSize = 0x10
 
 func (q QueryDCTIn) DCTN() uint32     { return bits(q, 0x08, 23, 0) }
 func (q QueryDCTIn) SetDCTN(v uint32) { put(q, 0x08, 23, 0, v) }
 
 // QueryDCTOut is the out mailbox of QUERY_DCT.
 type QueryDCTOut []byte
-
-// QueryDCTOutSize is its length in bytes.
-const QueryDCTOutSize = 0x80
 
 func (q QueryDCTOut) Context() DCTC { return DCTC(q[0x10:0x50:0x50]) }

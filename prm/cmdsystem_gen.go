@@ -2,11 +2,58 @@
 
 package prm
 
+// Lengths in bytes.
+const (
+	CmdInSize                     = 0x10
+	CmdOutSize                    = 0x10
+	QueryHCACapInSize             = 0x10
+	QueryHCACapOutSize            = 0x1010
+	QueryAdapterInSize            = 0x10
+	QueryAdapterOutSize           = 0x110
+	InitHCAInSize                 = 0x20
+	InitHCAOutSize                = 0x10
+	TeardownHCAInSize             = 0x10
+	TeardownHCAOutSize            = 0x10
+	EnableHCAInSize               = 0x10
+	EnableHCAOutSize              = 0xc
+	DisableHCAInSize              = 0x10
+	DisableHCAOutSize             = 0xc
+	QueryPagesInSize              = 0x10
+	QueryPagesOutSize             = 0x10
+	ManagePagesInSize             = 0x10 // without the list at its end
+	ManagePagesOutSize            = 0x10 // without the list at its end
+	SetHCACapInSize               = 0x1010
+	SetHCACapOutSize              = 0x10
+	QueryISSIInSize               = 0x10
+	QueryISSIOutSize              = 0x70
+	SetISSIInSize                 = 0x10
+	SetISSIOutSize                = 0x10
+	AllocPDInSize                 = 0x10
+	AllocPDOutSize                = 0x10
+	DeallocPDInSize               = 0x10
+	DeallocPDOutSize              = 0x10
+	AllocUARInSize                = 0x10
+	AllocUAROutSize               = 0x10
+	DeallocUARInSize              = 0x10
+	DeallocUAROutSize             = 0x10
+	NOPInSize                     = 0x10
+	NOPOutSize                    = 0x10
+	AllocXRCDInSize               = 0x10
+	AllocXRCDOutSize              = 0x10
+	DeallocXRCDInSize             = 0x10
+	DeallocXRCDOutSize            = 0x10
+	AllocTransportDomainInSize    = 0x10
+	AllocTransportDomainOutSize   = 0x10
+	DeallocTransportDomainInSize  = 0x10
+	DeallocTransportDomainOutSize = 0x10
+	CreateGeneralObjectInSize     = 0x20
+	CreateGeneralObjectOutSize    = 0x10
+	DestroyGeneralObjectInSize    = 0x10
+	DestroyGeneralObjectOutSize   = 0x10
+)
+
 // CmdIn is the header that every in mailbox begins with.
 type CmdIn []byte
-
-// CmdInSize is its length in bytes.
-const CmdInSize = 0x10
 
 func (c CmdIn) Opcode() Opcode     { return Opcode(be16(c, 0)) }
 func (c CmdIn) SetOpcode(v Opcode) { putBE16(c, 0, uint16(v)) }
@@ -20,9 +67,6 @@ func (c CmdIn) SetOpMod(v uint16) { putBE16(c, 6, v) }
 // CmdOut is the header that every out mailbox begins with.
 type CmdOut []byte
 
-// CmdOutSize is its length in bytes.
-const CmdOutSize = 0x10
-
 func (c CmdOut) Status() Status       { return Status(c[0]) }
 func (c CmdOut) SetStatus(v Status)   { c[0] = uint8(v) }
 func (c CmdOut) Syndrome() uint32     { return be32(c, 4) }
@@ -30,9 +74,6 @@ func (c CmdOut) SetSyndrome(v uint32) { putBE32(c, 4, v) }
 
 // QueryHCACapIn is the in mailbox of QUERY_HCA_CAP (0x100).
 type QueryHCACapIn []byte
-
-// QueryHCACapInSize is its length in bytes.
-const QueryHCACapInSize = 0x10
 
 func (q QueryHCACapIn) OtherFunction() bool     { return bit(q, 0x08, 31) }
 func (q QueryHCACapIn) SetOtherFunction(v bool) { putBit(q, 0x08, 31, v) }
@@ -44,30 +85,18 @@ func (q QueryHCACapIn) SetFunctionID(v uint32)  { put(q, 0x08, 15, 0, v) }
 // QueryHCACapOut is the out mailbox of QUERY_HCA_CAP.
 type QueryHCACapOut []byte
 
-// QueryHCACapOutSize is its length in bytes.
-const QueryHCACapOutSize = 0x1010
-
 func (q QueryHCACapOut) Capability() []byte { return q[0x10:0x1010:0x1010] }
 
 // QueryAdapterIn is the in mailbox of QUERY_ADAPTER (0x101).
 type QueryAdapterIn []byte
 
-// QueryAdapterInSize is its length in bytes.
-const QueryAdapterInSize = 0x10
-
 // QueryAdapterOut is the out mailbox of QUERY_ADAPTER.
 type QueryAdapterOut []byte
-
-// QueryAdapterOutSize is its length in bytes.
-const QueryAdapterOutSize = 0x110
 
 func (q QueryAdapterOut) Adapter() []byte { return q[0x10:0x110:0x110] }
 
 // InitHCAIn is the in mailbox of INIT_HCA (0x102).
 type InitHCAIn []byte
-
-// InitHCAInSize is its length in bytes.
-const InitHCAInSize = 0x20
 
 func (i InitHCAIn) SWVHCAID() uint32     { return bits(i, 0x0c, 29, 16) }
 func (i InitHCAIn) SetSWVHCAID(v uint32) { put(i, 0x0c, 29, 16, v) }
@@ -76,14 +105,8 @@ func (i InitHCAIn) SWOwnerID() []byte    { return i[0x10:0x20:0x20] }
 // InitHCAOut is the out mailbox of INIT_HCA.
 type InitHCAOut []byte
 
-// InitHCAOutSize is its length in bytes.
-const InitHCAOutSize = 0x10
-
 // TeardownHCAIn is the in mailbox of TEARDOWN_HCA (0x103).
 type TeardownHCAIn []byte
-
-// TeardownHCAInSize is its length in bytes.
-const TeardownHCAInSize = 0x10
 
 func (t TeardownHCAIn) Profile() uint32     { return bits(t, 0x08, 15, 0) }
 func (t TeardownHCAIn) SetProfile(v uint32) { put(t, 0x08, 15, 0, v) }
@@ -91,17 +114,11 @@ func (t TeardownHCAIn) SetProfile(v uint32) { put(t, 0x08, 15, 0, v) }
 // TeardownHCAOut is the out mailbox of TEARDOWN_HCA.
 type TeardownHCAOut []byte
 
-// TeardownHCAOutSize is its length in bytes.
-const TeardownHCAOutSize = 0x10
-
 func (t TeardownHCAOut) State() bool     { return bit(t, 0x0c, 0) }
 func (t TeardownHCAOut) SetState(v bool) { putBit(t, 0x0c, 0, v) }
 
 // EnableHCAIn is the in mailbox of ENABLE_HCA (0x104).
 type EnableHCAIn []byte
-
-// EnableHCAInSize is its length in bytes.
-const EnableHCAInSize = 0x10
 
 func (e EnableHCAIn) EmbeddedCPUFunction() bool     { return bit(e, 0x08, 31) }
 func (e EnableHCAIn) SetEmbeddedCPUFunction(v bool) { putBit(e, 0x08, 31, v) }
@@ -111,14 +128,8 @@ func (e EnableHCAIn) SetFunctionID(v uint32)        { put(e, 0x08, 15, 0, v) }
 // EnableHCAOut is the out mailbox of ENABLE_HCA.
 type EnableHCAOut []byte
 
-// EnableHCAOutSize is its length in bytes.
-const EnableHCAOutSize = 0xc
-
 // DisableHCAIn is the in mailbox of DISABLE_HCA (0x105).
 type DisableHCAIn []byte
-
-// DisableHCAInSize is its length in bytes.
-const DisableHCAInSize = 0x10
 
 func (d DisableHCAIn) EmbeddedCPUFunction() bool     { return bit(d, 0x08, 31) }
 func (d DisableHCAIn) SetEmbeddedCPUFunction(v bool) { putBit(d, 0x08, 31, v) }
@@ -128,14 +139,8 @@ func (d DisableHCAIn) SetFunctionID(v uint32)        { put(d, 0x08, 15, 0, v) }
 // DisableHCAOut is the out mailbox of DISABLE_HCA.
 type DisableHCAOut []byte
 
-// DisableHCAOutSize is its length in bytes.
-const DisableHCAOutSize = 0xc
-
 // QueryPagesIn is the in mailbox of QUERY_PAGES (0x107).
 type QueryPagesIn []byte
-
-// QueryPagesInSize is its length in bytes.
-const QueryPagesInSize = 0x10
 
 func (q QueryPagesIn) EmbeddedCPUFunction() bool     { return bit(q, 0x08, 31) }
 func (q QueryPagesIn) SetEmbeddedCPUFunction(v bool) { putBit(q, 0x08, 31, v) }
@@ -144,9 +149,6 @@ func (q QueryPagesIn) SetFunctionID(v uint32)        { put(q, 0x08, 15, 0, v) }
 
 // QueryPagesOut is the out mailbox of QUERY_PAGES.
 type QueryPagesOut []byte
-
-// QueryPagesOutSize is its length in bytes.
-const QueryPagesOutSize = 0x10
 
 func (q QueryPagesOut) EmbeddedCPUFunction() bool     { return bit(q, 0x08, 31) }
 func (q QueryPagesOut) SetEmbeddedCPUFunction(v bool) { putBit(q, 0x08, 31, v) }
@@ -157,9 +159,6 @@ func (q QueryPagesOut) SetNumPages(v uint32)          { putBE32(q, 0x0c, v) }
 
 // ManagePagesIn is the in mailbox of MANAGE_PAGES (0x108).
 type ManagePagesIn []byte
-
-// ManagePagesInSize is its length in bytes, the list at its end not included.
-const ManagePagesInSize = 0x10
 
 func (m ManagePagesIn) EmbeddedCPUFunction() bool     { return bit(m, 0x08, 31) }
 func (m ManagePagesIn) SetEmbeddedCPUFunction(v bool) { putBit(m, 0x08, 31, v) }
@@ -172,18 +171,12 @@ func (m ManagePagesIn) PAS() PAS                      { return PAS(m[0x10:]) }
 // ManagePagesOut is the out mailbox of MANAGE_PAGES.
 type ManagePagesOut []byte
 
-// ManagePagesOutSize is its length in bytes, the list at its end not included.
-const ManagePagesOutSize = 0x10
-
 func (m ManagePagesOut) OutputNumEntries() uint32     { return be32(m, 0x08) }
 func (m ManagePagesOut) SetOutputNumEntries(v uint32) { putBE32(m, 0x08, v) }
 func (m ManagePagesOut) PAS() PAS                     { return PAS(m[0x10:]) }
 
 // SetHCACapIn is the in mailbox of SET_HCA_CAP (0x109).
 type SetHCACapIn []byte
-
-// SetHCACapInSize is its length in bytes.
-const SetHCACapInSize = 0x1010
 
 func (s SetHCACapIn) OtherFunction() bool     { return bit(s, 0x08, 31) }
 func (s SetHCACapIn) SetOtherFunction(v bool) { putBit(s, 0x08, 31, v) }
@@ -196,20 +189,11 @@ func (s SetHCACapIn) Capability() []byte      { return s[0x10:0x1010:0x1010] }
 // SetHCACapOut is the out mailbox of SET_HCA_CAP.
 type SetHCACapOut []byte
 
-// SetHCACapOutSize is its length in bytes.
-const SetHCACapOutSize = 0x10
-
 // QueryISSIIn is the in mailbox of QUERY_ISSI (0x10a).
 type QueryISSIIn []byte
 
-// QueryISSIInSize is its length in bytes.
-const QueryISSIInSize = 0x10
-
 // QueryISSIOut is the out mailbox of QUERY_ISSI.
 type QueryISSIOut []byte
-
-// QueryISSIOutSize is its length in bytes.
-const QueryISSIOutSize = 0x70
 
 func (q QueryISSIOut) CurrentISSI() uint32          { return bits(q, 0x08, 15, 0) }
 func (q QueryISSIOut) SetCurrentISSI(v uint32)      { put(q, 0x08, 15, 0, v) }
@@ -219,29 +203,17 @@ func (q QueryISSIOut) SetSupportedISSIDW0(v uint32) { putBE32(q, 0x6c, v) }
 // SetISSIIn is the in mailbox of SET_ISSI (0x10b).
 type SetISSIIn []byte
 
-// SetISSIInSize is its length in bytes.
-const SetISSIInSize = 0x10
-
 func (s SetISSIIn) CurrentISSI() uint32     { return bits(s, 0x08, 15, 0) }
 func (s SetISSIIn) SetCurrentISSI(v uint32) { put(s, 0x08, 15, 0, v) }
 
 // SetISSIOut is the out mailbox of SET_ISSI.
 type SetISSIOut []byte
 
-// SetISSIOutSize is its length in bytes.
-const SetISSIOutSize = 0x10
-
 // AllocPDIn is the in mailbox of ALLOC_PD (0x800).
 type AllocPDIn []byte
 
-// AllocPDInSize is its length in bytes.
-const AllocPDInSize = 0x10
-
 // AllocPDOut is the out mailbox of ALLOC_PD.
 type AllocPDOut []byte
-
-// AllocPDOutSize is its length in bytes.
-const AllocPDOutSize = 0x10
 
 func (a AllocPDOut) PD() uint32     { return bits(a, 0x08, 23, 0) }
 func (a AllocPDOut) SetPD(v uint32) { put(a, 0x08, 23, 0, v) }
@@ -249,29 +221,17 @@ func (a AllocPDOut) SetPD(v uint32) { put(a, 0x08, 23, 0, v) }
 // DeallocPDIn is the in mailbox of DEALLOC_PD (0x801).
 type DeallocPDIn []byte
 
-// DeallocPDInSize is its length in bytes.
-const DeallocPDInSize = 0x10
-
 func (d DeallocPDIn) PD() uint32     { return bits(d, 0x08, 23, 0) }
 func (d DeallocPDIn) SetPD(v uint32) { put(d, 0x08, 23, 0, v) }
 
 // DeallocPDOut is the out mailbox of DEALLOC_PD.
 type DeallocPDOut []byte
 
-// DeallocPDOutSize is its length in bytes.
-const DeallocPDOutSize = 0x10
-
 // AllocUARIn is the in mailbox of ALLOC_UAR (0x802).
 type AllocUARIn []byte
 
-// AllocUARInSize is its length in bytes.
-const AllocUARInSize = 0x10
-
 // AllocUAROut is the out mailbox of ALLOC_UAR.
 type AllocUAROut []byte
-
-// AllocUAROutSize is its length in bytes.
-const AllocUAROutSize = 0x10
 
 func (a AllocUAROut) UAR() uint32     { return bits(a, 0x08, 23, 0) }
 func (a AllocUAROut) SetUAR(v uint32) { put(a, 0x08, 23, 0, v) }
@@ -279,41 +239,23 @@ func (a AllocUAROut) SetUAR(v uint32) { put(a, 0x08, 23, 0, v) }
 // DeallocUARIn is the in mailbox of DEALLOC_UAR (0x803).
 type DeallocUARIn []byte
 
-// DeallocUARInSize is its length in bytes.
-const DeallocUARInSize = 0x10
-
 func (d DeallocUARIn) UAR() uint32     { return bits(d, 0x08, 23, 0) }
 func (d DeallocUARIn) SetUAR(v uint32) { put(d, 0x08, 23, 0, v) }
 
 // DeallocUAROut is the out mailbox of DEALLOC_UAR.
 type DeallocUAROut []byte
 
-// DeallocUAROutSize is its length in bytes.
-const DeallocUAROutSize = 0x10
-
 // NOPIn is the in mailbox of NOP (0x80d).
 type NOPIn []byte
-
-// NOPInSize is its length in bytes.
-const NOPInSize = 0x10
 
 // NOPOut is the out mailbox of NOP.
 type NOPOut []byte
 
-// NOPOutSize is its length in bytes.
-const NOPOutSize = 0x10
-
 // AllocXRCDIn is the in mailbox of ALLOC_XRCD (0x80e).
 type AllocXRCDIn []byte
 
-// AllocXRCDInSize is its length in bytes.
-const AllocXRCDInSize = 0x10
-
 // AllocXRCDOut is the out mailbox of ALLOC_XRCD.
 type AllocXRCDOut []byte
-
-// AllocXRCDOutSize is its length in bytes.
-const AllocXRCDOutSize = 0x10
 
 func (a AllocXRCDOut) XRCD() uint32     { return bits(a, 0x08, 23, 0) }
 func (a AllocXRCDOut) SetXRCD(v uint32) { put(a, 0x08, 23, 0, v) }
@@ -321,29 +263,17 @@ func (a AllocXRCDOut) SetXRCD(v uint32) { put(a, 0x08, 23, 0, v) }
 // DeallocXRCDIn is the in mailbox of DEALLOC_XRCD (0x80f).
 type DeallocXRCDIn []byte
 
-// DeallocXRCDInSize is its length in bytes.
-const DeallocXRCDInSize = 0x10
-
 func (d DeallocXRCDIn) XRCD() uint32     { return bits(d, 0x08, 23, 0) }
 func (d DeallocXRCDIn) SetXRCD(v uint32) { put(d, 0x08, 23, 0, v) }
 
 // DeallocXRCDOut is the out mailbox of DEALLOC_XRCD.
 type DeallocXRCDOut []byte
 
-// DeallocXRCDOutSize is its length in bytes.
-const DeallocXRCDOutSize = 0x10
-
 // AllocTransportDomainIn is the in mailbox of ALLOC_TRANSPORT_DOMAIN (0x816).
 type AllocTransportDomainIn []byte
 
-// AllocTransportDomainInSize is its length in bytes.
-const AllocTransportDomainInSize = 0x10
-
 // AllocTransportDomainOut is the out mailbox of ALLOC_TRANSPORT_DOMAIN.
 type AllocTransportDomainOut []byte
-
-// AllocTransportDomainOutSize is its length in bytes.
-const AllocTransportDomainOutSize = 0x10
 
 func (a AllocTransportDomainOut) TransportDomain() uint32     { return bits(a, 0x08, 23, 0) }
 func (a AllocTransportDomainOut) SetTransportDomain(v uint32) { put(a, 0x08, 23, 0, v) }
@@ -351,24 +281,15 @@ func (a AllocTransportDomainOut) SetTransportDomain(v uint32) { put(a, 0x08, 23,
 // DeallocTransportDomainIn is the in mailbox of DEALLOC_TRANSPORT_DOMAIN (0x817).
 type DeallocTransportDomainIn []byte
 
-// DeallocTransportDomainInSize is its length in bytes.
-const DeallocTransportDomainInSize = 0x10
-
 func (d DeallocTransportDomainIn) TransportDomain() uint32     { return bits(d, 0x08, 23, 0) }
 func (d DeallocTransportDomainIn) SetTransportDomain(v uint32) { put(d, 0x08, 23, 0, v) }
 
 // DeallocTransportDomainOut is the out mailbox of DEALLOC_TRANSPORT_DOMAIN.
 type DeallocTransportDomainOut []byte
 
-// DeallocTransportDomainOutSize is its length in bytes.
-const DeallocTransportDomainOutSize = 0x10
-
 // CreateGeneralObjectIn is the in mailbox of CREATE_GENERAL_OBJECT (0xa00): general_obj_in_cmd_hdr of rdma-core
 // providers/mlx5 mlx5_ifc.h, and 16 bytes of the object.
 type CreateGeneralObjectIn []byte
-
-// CreateGeneralObjectInSize is its length in bytes.
-const CreateGeneralObjectInSize = 0x20
 
 func (c CreateGeneralObjectIn) ObjType() uint32         { return bits(c, 0x04, 15, 0) }
 func (c CreateGeneralObjectIn) SetObjType(v uint32)     { put(c, 0x04, 15, 0, v) }
@@ -380,17 +301,11 @@ func (c CreateGeneralObjectIn) SetLogObjRange(v uint32) { put(c, 0x0c, 28, 24, v
 // CreateGeneralObjectOut is the out mailbox of CREATE_GENERAL_OBJECT.
 type CreateGeneralObjectOut []byte
 
-// CreateGeneralObjectOutSize is its length in bytes.
-const CreateGeneralObjectOutSize = 0x10
-
 func (c CreateGeneralObjectOut) ObjID() uint32     { return be32(c, 0x08) }
 func (c CreateGeneralObjectOut) SetObjID(v uint32) { putBE32(c, 0x08, v) }
 
 // DestroyGeneralObjectIn is the in mailbox of DESTROY_GENERAL_OBJECT (0xa03).
 type DestroyGeneralObjectIn []byte
-
-// DestroyGeneralObjectInSize is its length in bytes.
-const DestroyGeneralObjectInSize = 0x10
 
 func (d DestroyGeneralObjectIn) ObjType() uint32     { return bits(d, 0x04, 15, 0) }
 func (d DestroyGeneralObjectIn) SetObjType(v uint32) { put(d, 0x04, 15, 0, v) }
@@ -399,6 +314,3 @@ func (d DestroyGeneralObjectIn) SetObjID(v uint32)   { putBE32(d, 0x08, v) }
 
 // DestroyGeneralObjectOut is the out mailbox of DESTROY_GENERAL_OBJECT.
 type DestroyGeneralObjectOut []byte
-
-// DestroyGeneralObjectOutSize is its length in bytes.
-const DestroyGeneralObjectOutSize = 0x10

@@ -2,13 +2,23 @@
 
 package prm
 
+// Lengths in bytes.
+const (
+	QPCSize     = 0xe8
+	ADSSize     = 0x2c
+	CQCSize     = 0x40
+	EQCSize     = 0x40
+	MKCSize     = 0x40
+	WQSize      = 0xc0
+	RMPCSize    = 0xf0
+	XRCSRQCSize = 0x40
+	DCTCSize    = 0x40
+)
+
 // QPC is the queue-pair context (mlx5_ifc qpc). Log sizes: SQ in 64-byte WQEBBs,
 // RQ stride is 16 bytes << LogRQStride, pages are 4096 bytes << LogPageSize, page
 // offset in units of page/64.
 type QPC []byte
-
-// QPCSize is its length in bytes.
-const QPCSize = 0xe8
 
 func (q QPC) State() uint32                       { return bits(q, 0x00, 31, 28) }
 func (q QPC) SetState(v uint32)                   { put(q, 0x00, 31, 28, v) }
@@ -156,9 +166,6 @@ func (q QPC) SetDBRUmemValid(v bool)              { putBit(q, 0xd0, 28, v) }
 // ADS is an address path of a QPC (mlx5_ifc ads). AckTimeout is 4.096 us << n.
 type ADS []byte
 
-// ADSSize is its length in bytes.
-const ADSSize = 0x2c
-
 func (a ADS) FL() bool                 { return bit(a, 0x00, 31) }
 func (a ADS) SetFL(v bool)             { putBit(a, 0x00, 31, v) }
 func (a ADS) FreeAR() bool             { return bit(a, 0x00, 30) }
@@ -214,9 +221,6 @@ func (a ADS) RMAC() []byte { return a[0x26:0x2c:0x2c] }
 // 2 = 128 padded.
 type CQC []byte
 
-// CQCSize is its length in bytes.
-const CQCSize = 0x40
-
 func (c CQC) Status() uint32                   { return bits(c, 0x00, 31, 28) }
 func (c CQC) SetStatus(v uint32)               { put(c, 0x00, 31, 28, v) }
 func (c CQC) DBRUmemValid() bool               { return bit(c, 0x00, 25) }
@@ -269,9 +273,6 @@ func (c CQC) SetDBRAddr(v uint64)              { putBE64(c, 0x38, v) }
 // EQC is the event-queue context (mlx5_ifc eqc).
 type EQC []byte
 
-// EQCSize is its length in bytes.
-const EQCSize = 0x40
-
 func (e EQC) Status() uint32              { return bits(e, 0x00, 31, 28) }
 func (e EQC) SetStatus(v uint32)          { put(e, 0x00, 31, 28, v) }
 func (e EQC) EC() bool                    { return bit(e, 0x00, 18) }
@@ -298,9 +299,6 @@ func (e EQC) SetProducerCounter(v uint32) { put(e, 0x2c, 23, 0, v) }
 // MKC is the memory-key context (mlx5_ifc mkc). A, RW, RR, LW and LR are the
 // rights: remote atomic, remote write, remote read, local write, local read.
 type MKC []byte
-
-// MKCSize is its length in bytes.
-const MKCSize = 0x40
 
 func (m MKC) Free() bool                             { return bit(m, 0x00, 30) }
 func (m MKC) SetFree(v bool)                         { putBit(m, 0x00, 30, v) }
@@ -357,9 +355,6 @@ func (m MKC) SetLogPageSize(v uint32)                { put(m, 0x38, 5, 0, v) }
 // bytes, LogWQPgSz less 12, PageOffset in units of page/64.
 type WQ []byte
 
-// WQSize is its length in bytes.
-const WQSize = 0xc0
-
 func (w WQ) WQType() uint32             { return bits(w, 0x00, 31, 28) }
 func (w WQ) SetWQType(v uint32)         { put(w, 0x00, 31, 28, v) }
 func (w WQ) WQSignature() bool          { return bit(w, 0x00, 27) }
@@ -397,9 +392,6 @@ func (w WQ) SetWQUmemValid(v bool)   { putBit(w, 0x24, 30, v) }
 // for a basic SRQ.
 type RMPC []byte
 
-// RMPCSize is its length in bytes.
-const RMPCSize = 0xf0
-
 func (r RMPC) State() uint32               { return bits(r, 0x00, 23, 20) }
 func (r RMPC) SetState(v uint32)           { put(r, 0x00, 23, 20, v) }
 func (r RMPC) BasicCyclicRcvWQE() bool     { return bit(r, 0x04, 31) }
@@ -409,9 +401,6 @@ func (r RMPC) WQ() WQ                      { return WQ(r[0x30:0xf0:0xf0]) }
 // XRCSRQC is the context of an XRC SRQ (mlx5_ifc xrc_srqc). Log sizes are those of the receive queue
 // in QPC; state is XRCSRQGood or XRCSRQError.
 type XRCSRQC []byte
-
-// XRCSRQCSize is its length in bytes.
-const XRCSRQCSize = 0x40
 
 func (x XRCSRQC) State() uint32                   { return bits(x, 0x00, 31, 28) }
 func (x XRCSRQC) SetState(v uint32)               { put(x, 0x00, 31, 28, v) }
@@ -456,9 +445,6 @@ func (x XRCSRQC) SetDBRAddr(v uint64) { putBE64(x, 0x28, v) }
 
 // DCTC is the context of a target of the dynamically connected transport (mlx5_ifc dctc). State is DCTActive and so on.
 type DCTC []byte
-
-// DCTCSize is its length in bytes.
-const DCTCSize = 0x40
 
 func (d DCTC) State() uint32              { return bits(d, 0x00, 27, 24) }
 func (d DCTC) SetState(v uint32)          { put(d, 0x00, 27, 24, v) }

@@ -2,11 +2,18 @@
 
 package prm
 
+// Lengths in bytes.
+const (
+	CQE64Size           = 64
+	MiniCQESize         = 8
+	EQESize             = 64
+	PageFaultWQESize    = 28
+	PageFaultRDMASize   = 28
+	PageFaultMemorySize = 28
+)
+
 // CQE64 is a completion queue entry. In a CQ of 128-byte entries it is the second half.
 type CQE64 []byte
-
-// CQE64Size is its length in bytes.
-const CQE64Size = 64
 
 // InlineData is the payload area of CQEFormatInline32.
 func (c CQE64) InlineData() []byte { return c[0:32:32] }
@@ -76,9 +83,6 @@ func (c CQE64) SetSyndrome(v Syndrome)   { c[55] = uint8(v) }
 // has WQECounter and SOp, a responder's what the format of the CQ says.
 type MiniCQE []byte
 
-// MiniCQESize is its length in bytes.
-const MiniCQESize = 8
-
 func (m MiniCQE) RxHash() uint32          { return be32(m, 0) }
 func (m MiniCQE) SetRxHash(v uint32)      { putBE32(m, 0, v) }
 func (m MiniCQE) Checksum() uint16        { return be16(m, 0) }
@@ -94,9 +98,6 @@ func (m MiniCQE) SetByteCnt(v uint32)     { putBE32(m, 4, v) }
 
 // EQE is an event queue entry.
 type EQE []byte
-
-// EQESize is its length in bytes.
-const EQESize = 64
 
 func (e EQE) Type() EventType     { return EventType(e[1]) }
 func (e EQE) SetType(v EventType) { e[1] = uint8(v) }
@@ -134,9 +135,6 @@ func (e EQE) SetOwner(v uint8)      { e[0x3f] = v }
 // wqe). BytesCommitted counts those of the WQE's data that are done with.
 type PageFaultWQE []byte
 
-// PageFaultWQESize is its length in bytes.
-const PageFaultWQESize = 28
-
 func (p PageFaultWQE) BytesCommitted() uint32     { return be32(p, 0x00) }
 func (p PageFaultWQE) SetBytesCommitted(v uint32) { putBE32(p, 0x00, v) }
 func (p PageFaultWQE) WQEIndex() uint16           { return be16(p, 0x06) }
@@ -156,9 +154,6 @@ func (p PageFaultWQE) SetWQNumber(v uint32) { put(p, 0x18, 23, 0, v) }
 // RDMAOpLen of 0: it is not known.
 type PageFaultRDMA []byte
 
-// PageFaultRDMASize is its length in bytes.
-const PageFaultRDMASize = 28
-
 func (p PageFaultRDMA) BytesCommitted() uint32     { return be32(p, 0x00) }
 func (p PageFaultRDMA) SetBytesCommitted(v uint32) { putBE32(p, 0x00, v) }
 func (p PageFaultRDMA) RKey() uint32               { return be32(p, 0x04) }
@@ -177,9 +172,6 @@ func (p PageFaultRDMA) SetToken(v uint32)          { put(p, 0x18, 23, 0, v) }
 // PageFaultMemory is the data of sub-type PageFaultSubMemory (device.h, memory): pages of 4 KiB, a number of
 // them demanded and others before and behind, of which the device would make use.
 type PageFaultMemory []byte
-
-// PageFaultMemorySize is its length in bytes.
-const PageFaultMemorySize = 28
 
 func (p PageFaultMemory) Flags() uint8                { return p[0x00] }
 func (p PageFaultMemory) SetFlags(v uint8)            { p[0x00] = v }

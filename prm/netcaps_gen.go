@@ -2,12 +2,17 @@
 
 package prm
 
+// Lengths in bytes.
+const (
+	EthCapSize              = 0x100
+	NICFlowTableCapSize     = 0x1000
+	FlowTablePropertiesSize = 0x40
+	FlowTableFieldsSize     = 0x10
+)
+
 // EthCap is the capability page of Ethernet offloads (mlx5_ifc per_protocol_networking_offload_caps).
 // MaxLSOCap is the power of two of bytes, RSSIndTblCap that of entries.
 type EthCap []byte
-
-// EthCapSize is its length in bytes.
-const EthCapSize = 0x100
 
 func (e EthCap) CsumCap() bool                { return bit(e, 0x00, 31) }
 func (e EthCap) SetCsumCap(v bool)            { putBit(e, 0x00, 31, v) }
@@ -39,9 +44,6 @@ func (e EthCap) SetCQEChecksumFull(v bool)    { putBit(e, 0x04, 28, v) }
 // NICFlowTableCap is the capability page of flow tables (mlx5_ifc flow_table_nic_cap).
 type NICFlowTableCap []byte
 
-// NICFlowTableCapSize is its length in bytes.
-const NICFlowTableCapSize = 0x1000
-
 func (n NICFlowTableCap) MultiPathTIRs() bool          { return bit(n, 0x00, 31) }
 func (n NICFlowTableCap) SetMultiPathTIRs(v bool)      { putBit(n, 0x00, 31, v) }
 func (n NICFlowTableCap) Receive() FlowTableProperties { return FlowTableProperties(n[0x40:0x80:0x80]) }
@@ -49,9 +51,6 @@ func (n NICFlowTableCap) Receive() FlowTableProperties { return FlowTablePropert
 // FlowTableProperties is what the tables of a kind can do (mlx5_ifc flow_table_prop_layout). Fields are
 // the parts of packets that can be matched, FieldBitmasks those of which some bits alone can be.
 type FlowTableProperties []byte
-
-// FlowTablePropertiesSize is its length in bytes.
-const FlowTablePropertiesSize = 0x40
 
 func (f FlowTableProperties) Support() bool                     { return bit(f, 0x00, 31) }
 func (f FlowTableProperties) SetSupport(v bool)                 { putBit(f, 0x00, 31, v) }
@@ -84,9 +83,6 @@ func (f FlowTableProperties) FieldBitmasks() FlowTableFields {
 
 // FlowTableFields are parts of packets (mlx5_ifc flow_table_fields_supported).
 type FlowTableFields []byte
-
-// FlowTableFieldsSize is its length in bytes.
-const FlowTableFieldsSize = 0x10
 
 func (f FlowTableFields) DMAC() bool           { return bit(f, 0x00, 31) }
 func (f FlowTableFields) SetDMAC(v bool)       { putBit(f, 0x00, 31, v) }

@@ -2,11 +2,21 @@
 
 package prm
 
+// Lengths in bytes.
+const (
+	TISCSize             = 0xa0
+	TIRCSize             = 0xf0
+	RQTCSize             = 0xf0
+	RQCSize              = 0xf0
+	SQCSize              = 0xf0
+	FlowTableContextSize = 0x28
+	FlowContextSize      = 0x300
+	FlowDestinationSize  = 0x8
+	FlowHeadersSize      = 0x40
+)
+
 // TISC is the context of a TIS, a transport interface for sending (mlx5_ifc tisc).
 type TISC []byte
-
-// TISCSize is its length in bytes.
-const TISCSize = 0xa0
 
 func (t TISC) StrictLAGTXPortAffinity() bool     { return bit(t, 0x00, 31) }
 func (t TISC) SetStrictLAGTXPortAffinity(v bool) { putBit(t, 0x00, 31, v) }
@@ -26,9 +36,6 @@ func (t TISC) SetPD(v uint32)                    { put(t, 0x2c, 23, 0, v) }
 // TIRC is the context of a TIR, a transport interface for receiving (mlx5_ifc tirc): one RQ, or one of
 // an RQT by the hash of a packet.
 type TIRC []byte
-
-// TIRCSize is its length in bytes.
-const TIRCSize = 0xf0
 
 func (t TIRC) DispType() uint32            { return bits(t, 0x04, 31, 28) }
 func (t TIRC) SetDispType(v uint32)        { put(t, 0x04, 31, 28, v) }
@@ -59,9 +66,6 @@ func (t TIRC) SetOuterSelectedFields(v uint32) { put(t, 0x50, 29, 0, v) }
 // RQTC is the context of an RQT, a table of RQs (mlx5_ifc rqtc), without its list.
 type RQTC []byte
 
-// RQTCSize is its length in bytes.
-const RQTCSize = 0xf0
-
 func (r RQTC) ListQType() uint32        { return bits(r, 0x14, 26, 24) }
 func (r RQTC) SetListQType(v uint32)    { put(r, 0x14, 26, 24, v) }
 func (r RQTC) MaxSize() uint32          { return bits(r, 0x14, 15, 0) }
@@ -73,9 +77,6 @@ func (r RQTC) SetActualSize(v uint32)   { put(r, 0x18, 15, 0, v) }
 
 // RQC is the context of an RQ, a receive queue for packets (mlx5_ifc rqc). VSD says that VLAN tags stay.
 type RQC []byte
-
-// RQCSize is its length in bytes.
-const RQCSize = 0xf0
 
 func (r RQC) RLKY() bool               { return bit(r, 0x00, 31) }
 func (r RQC) SetRLKY(v bool)           { putBit(r, 0x00, 31, v) }
@@ -107,9 +108,6 @@ func (r RQC) WQ() WQ                   { return WQ(r[0x30:0xf0:0xf0]) }
 
 // SQC is the context of an SQ, a send queue for packets (mlx5_ifc sqc).
 type SQC []byte
-
-// SQCSize is its length in bytes.
-const SQCSize = 0xf0
 
 func (s SQC) RLKY() bool                             { return bit(s, 0x00, 31) }
 func (s SQC) SetRLKY(v bool)                         { putBit(s, 0x00, 31, v) }
@@ -148,9 +146,6 @@ func (s SQC) WQ() WQ                                 { return WQ(s[0x30:0xf0:0xf
 // FlowTableContext is the context of a flow table (mlx5_ifc flow_table_context).
 type FlowTableContext []byte
 
-// FlowTableContextSize is its length in bytes.
-const FlowTableContextSize = 0x28
-
 func (f FlowTableContext) ReformatEn() bool           { return bit(f, 0x00, 31) }
 func (f FlowTableContext) SetReformatEn(v bool)       { putBit(f, 0x00, 31, v) }
 func (f FlowTableContext) DecapEn() bool              { return bit(f, 0x00, 30) }
@@ -172,9 +167,6 @@ func (f FlowTableContext) SetMissID(v uint32)         { put(f, 0x04, 23, 0, v) }
 // its destinations and counters.
 type FlowContext []byte
 
-// FlowContextSize is its length in bytes.
-const FlowContextSize = 0x300
-
 func (f FlowContext) GroupID() uint32               { return be32(f, 0x04) }
 func (f FlowContext) SetGroupID(v uint32)           { putBE32(f, 0x04, v) }
 func (f FlowContext) FlowTag() uint32               { return bits(f, 0x08, 23, 0) }
@@ -193,9 +185,6 @@ func (f FlowContext) MatchValue() []byte            { return f[0x40:0x240:0x240]
 // is its number.
 type FlowDestination []byte
 
-// FlowDestinationSize is its length in bytes.
-const FlowDestinationSize = 0x8
-
 func (f FlowDestination) Type() uint32     { return bits(f, 0x00, 31, 24) }
 func (f FlowDestination) SetType(v uint32) { put(f, 0x00, 31, 24, v) }
 func (f FlowDestination) ID() uint32       { return bits(f, 0x00, 23, 0) }
@@ -204,9 +193,6 @@ func (f FlowDestination) SetID(v uint32)   { put(f, 0x00, 23, 0, v) }
 // FlowHeaders are the outer headers of a packet as flow tables match them (mlx5_ifc fte_match_set_lyr_2_4).
 // An IPv4 address is in the last 4 bytes of its field.
 type FlowHeaders []byte
-
-// FlowHeadersSize is its length in bytes.
-const FlowHeadersSize = 0x40
 
 func (f FlowHeaders) SMACHigh() uint32       { return be32(f, 0x00) }
 func (f FlowHeaders) SetSMACHigh(v uint32)   { putBE32(f, 0x00, v) }

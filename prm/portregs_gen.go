@@ -2,11 +2,21 @@
 
 package prm
 
+// Lengths in bytes.
+const (
+	AccessRegInSize  = 0x10 // without the list at its end
+	AccessRegOutSize = 0x10 // without the list at its end
+	PMTURegSize      = 0x10
+	PTYSRegSize      = 0x40
+	PAOSRegSize      = 0x10
+	PFCCRegSize      = 0x20
+	PVLCRegSize      = 0x10
+	ROCEAcclRegSize  = 0x40
+	PPCNTRegSize     = 0x100
+)
+
 // AccessRegIn is the in mailbox of ACCESS_REG (0x805). OpMod says whether the register is read.
 type AccessRegIn []byte
-
-// AccessRegInSize is its length in bytes, the list at its end not included.
-const AccessRegInSize = 0x10
 
 func (a AccessRegIn) RegisterID() Register     { return Register(bits(a, 0x08, 15, 0)) }
 func (a AccessRegIn) SetRegisterID(v Register) { put(a, 0x08, 15, 0, uint32(v)) }
@@ -19,17 +29,11 @@ func (a AccessRegIn) Data() []byte { return a[0x10:] }
 // AccessRegOut is the out mailbox of ACCESS_REG.
 type AccessRegOut []byte
 
-// AccessRegOutSize is its length in bytes, the list at its end not included.
-const AccessRegOutSize = 0x10
-
 // Data is the register.
 func (a AccessRegOut) Data() []byte { return a[0x10:] }
 
 // PMTUReg is the register PMTU: the longest frames of a port in bytes, headers included.
 type PMTUReg []byte
-
-// PMTURegSize is its length in bytes.
-const PMTURegSize = 0x10
 
 func (p PMTUReg) LocalPort() uint32     { return bits(p, 0x00, 23, 16) }
 func (p PMTUReg) SetLocalPort(v uint32) { put(p, 0x00, 23, 16, v) }
@@ -43,9 +47,6 @@ func (p PMTUReg) SetOperMTU(v uint32)   { put(p, 0x0c, 31, 16, v) }
 // PTYSReg is the register PTYS: what kinds of link a port can have, which of them it may take, and
 // which it has. Each word is a mask of bits (EthProto..., IBWidth... and so on).
 type PTYSReg []byte
-
-// PTYSRegSize is its length in bytes.
-const PTYSRegSize = 0x40
 
 func (p PTYSReg) LocalPort() uint32                 { return bits(p, 0x00, 23, 16) }
 func (p PTYSReg) SetLocalPort(v uint32)             { put(p, 0x00, 23, 16, v) }
@@ -88,9 +89,6 @@ func (p PTYSReg) SetEthProtoLPAdvertise(v uint32)   { putBE32(p, 0x30, v) }
 // the first, EE that it sets E, which events it wants.
 type PAOSReg []byte
 
-// PAOSRegSize is its length in bytes.
-const PAOSRegSize = 0x10
-
 func (p PAOSReg) SWID() uint32            { return bits(p, 0x00, 31, 24) }
 func (p PAOSReg) SetSWID(v uint32)        { put(p, 0x00, 31, 24, v) }
 func (p PAOSReg) LocalPort() uint32       { return bits(p, 0x00, 23, 16) }
@@ -109,9 +107,6 @@ func (p PAOSReg) SetE(v uint32)           { put(p, 0x04, 1, 0, v) }
 // PFCCReg is the register PFCC: which frames that pause the other end a port sends and heeds, those of
 // the whole port (PPTx, PPRx) and those of each class. A write changes the classes of its masks.
 type PFCCReg []byte
-
-// PFCCRegSize is its length in bytes.
-const PFCCRegSize = 0x20
 
 func (p PFCCReg) LocalPort() uint32      { return bits(p, 0x00, 23, 16) }
 func (p PFCCReg) SetLocalPort(v uint32)  { put(p, 0x00, 23, 16, v) }
@@ -136,9 +131,6 @@ func (p PFCCReg) SetPFCRx(v uint32)      { put(p, 0x0c, 23, 16, v) }
 // data lanes there are: 1, 2, 4, 8 or 15.
 type PVLCReg []byte
 
-// PVLCRegSize is its length in bytes.
-const PVLCRegSize = 0x10
-
 func (p PVLCReg) LocalPort() uint32         { return bits(p, 0x00, 23, 16) }
 func (p PVLCReg) SetLocalPort(v uint32)     { put(p, 0x00, 23, 16, v) }
 func (p PVLCReg) VLHWCap() uint32           { return bits(p, 0x04, 3, 0) }
@@ -151,9 +143,6 @@ func (p PVLCReg) SetVLOperational(v uint32) { put(p, 0x0c, 3, 0, v) }
 // ROCEAcclReg is the register ROCE_ACCL, which no kernel header has (mstflint's register_access_table.adb, roce_accl_reg_ext):
 // how RoCE retransmits. A mode is there if its Has bit is read as 1, and a write changes the modes whose Has bits it sets.
 type ROCEAcclReg []byte
-
-// ROCEAcclRegSize is its length in bytes.
-const ROCEAcclRegSize = 0x40
 
 func (r ROCEAcclReg) HasAdpRetrans() bool                     { return bit(r, 0x00, 0) }
 func (r ROCEAcclReg) SetHasAdpRetrans(v bool)                 { putBit(r, 0x00, 0, v) }
@@ -176,9 +165,6 @@ func (r ROCEAcclReg) SetMinAckTimeoutLimitDisabled(v bool) { putBit(r, 0x04, 4, 
 
 // PPCNTReg is the register PPCNT: a group of a port's counters.
 type PPCNTReg []byte
-
-// PPCNTRegSize is its length in bytes.
-const PPCNTRegSize = 0x100
 
 func (p PPCNTReg) SWID() uint32          { return bits(p, 0x00, 31, 24) }
 func (p PPCNTReg) SetSWID(v uint32)      { put(p, 0x00, 31, 24, v) }

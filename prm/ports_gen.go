@@ -2,11 +2,15 @@
 
 package prm
 
+// Lengths in bytes.
+const (
+	NICVportContextSize = 0x100
+	RoCEAddrSize        = 0x20
+	HCAVportContextSize = 0x200
+)
+
 // NICVportContext is nic_vport_context of mlx5_ifc, without the address list.
 type NICVportContext []byte
-
-// NICVportContextSize is its length in bytes.
-const NICVportContextSize = 0x100
 
 func (n NICVportContext) MinWQEInlineMode() uint32         { return bits(n, 0x00, 26, 24) }
 func (n NICVportContext) SetMinWQEInlineMode(v uint32)     { put(n, 0x00, 26, 24, v) }
@@ -63,9 +67,6 @@ func (n NICVportContext) PermanentAddress() []byte { return n[0xf6:0xfc:0xfc] }
 // RoCEAddr is roce_addr_layout of mlx5_ifc: an entry of the GID table.
 type RoCEAddr []byte
 
-// RoCEAddrSize is its length in bytes.
-const RoCEAddrSize = 0x20
-
 func (r RoCEAddr) SourceL3() []byte        { return r[0x0:0x10:0x10] }
 func (r RoCEAddr) VlanValid() bool         { return bit(r, 0x10, 28) }
 func (r RoCEAddr) SetVlanValid(v bool)     { putBit(r, 0x10, 28, v) }
@@ -81,9 +82,6 @@ func (r RoCEAddr) MAC() []byte { return r[0x12:0x18:0x18] }
 
 // HCAVportContext is hca_vport_context of mlx5_ifc: an InfiniBand port.
 type HCAVportContext []byte
-
-// HCAVportContextSize is its length in bytes.
-const HCAVportContextSize = 0x200
 
 func (h HCAVportContext) FieldSelect() uint32           { return be32(h, 0x00) }
 func (h HCAVportContext) SetFieldSelect(v uint32)       { putBE32(h, 0x00, v) }

@@ -2,6 +2,16 @@
 
 package prm
 
+// Lengths in bytes.
+const (
+	CQArmDoorbellSize    = 8
+	EQDoorbellSize       = 4
+	TimerSize            = 8
+	CommandQueueRegsSize = 12
+	CommandEntrySize     = 64
+	CommandBlockSize     = 0x240
+)
+
 // QPDBRec is the doorbell record of a QP: how many receive WQEs and how many send
 // basic blocks software has posted since reset, modulo 2^16.
 type QPDBRec []byte
@@ -28,9 +38,6 @@ func (c CQDBRec) SetArm(v ArmWord) { putBE32(c, 4, uint32(v)) }
 // CQArmDoorbell is the 8 bytes written to UARCQArm of a UAR page: the arm word, then the CQN.
 type CQArmDoorbell []byte
 
-// CQArmDoorbellSize is its length in bytes.
-const CQArmDoorbellSize = 8
-
 func (c CQArmDoorbell) Arm() ArmWord     { return ArmWord(be32(c, 0)) }
 func (c CQArmDoorbell) SetArm(v ArmWord) { putBE32(c, 0, uint32(v)) }
 func (c CQArmDoorbell) CQN() uint32      { return be32(c, 4) & 0xffffff }
@@ -38,9 +45,6 @@ func (c CQArmDoorbell) SetCQN(v uint32)  { putBE32(c, 4, v&0xffffff) }
 
 // EQDoorbell is the 4 bytes written to UAREQArm or UAREQUpdate of a UAR page.
 type EQDoorbell []byte
-
-// EQDoorbellSize is its length in bytes.
-const EQDoorbellSize = 4
 
 func (e EQDoorbell) EQN() uint8     { return e[0] }
 func (e EQDoorbell) SetEQN(v uint8) { e[0] = v }
@@ -72,14 +76,8 @@ func (a AdapterInfo) PSID() []byte { return a[0xf0:0x100:0x100] }
 // Timer is the clock as two words, the upper one first.
 type Timer []byte
 
-// TimerSize is its length in bytes.
-const TimerSize = 8
-
 // CommandQueueRegs are the registers of the command queue at InitSegCommandQueue (struct mlx5_init_seg).
 type CommandQueueRegs []byte
-
-// CommandQueueRegsSize is its length in bytes.
-const CommandQueueRegsSize = 12
 
 func (c CommandQueueRegs) AddressHigh() uint32      { return be32(c, 0) }
 func (c CommandQueueRegs) SetAddressHigh(v uint32)  { putBE32(c, 0, v) }
@@ -98,9 +96,6 @@ func (c CommandQueueRegs) SetDoorbell(v uint32) { putBE32(c, 8, v) }
 
 // CommandEntry is an entry of the command queue (struct mlx5_cmd_layout).
 type CommandEntry []byte
-
-// CommandEntrySize is its length in bytes.
-const CommandEntrySize = 64
 
 func (c CommandEntry) Type() uint8                   { return c[0x00] }
 func (c CommandEntry) SetType(v uint8)               { c[0x00] = v }
@@ -127,9 +122,6 @@ func (c CommandEntry) SetDeviceOwns(v bool) { putBit(c, 0x3c, 0, v) }
 
 // CommandBlock is a block of a mailbox (struct mlx5_cmd_prot_block).
 type CommandBlock []byte
-
-// CommandBlockSize is its length in bytes.
-const CommandBlockSize = 0x240
 
 func (c CommandBlock) Data() []byte       { return c[0x000:0x200:0x200] }
 func (c CommandBlock) Next() uint64       { return be64(c, 0x230) }

@@ -2,12 +2,26 @@
 
 package prm
 
+// Lengths in bytes.
+const (
+	CtrlSegmentSize    = 16
+	RaddrSegmentSize   = 16
+	AtomicSegmentSize  = 16
+	XRCSegmentSize     = 16
+	DataSegmentSize    = 16
+	SRQNextSegmentSize = 16
+	AVSegmentSize      = 48
+	EthSegmentSize     = 16
+	UMRCtrlSegmentSize = 48
+	UMRRepeatBlockSize = 16
+	UMRRepeatEntrySize = 16
+	MMOSegmentSize     = 16
+	KLMSize            = 16
+)
+
 // CtrlSegment is the first 16 bytes of a send WQE. Its first 8 bytes are also the
 // doorbell that is written to a bfreg: opcode, index, QPN and DS may be read there.
 type CtrlSegment []byte
-
-// CtrlSegmentSize is its length in bytes.
-const CtrlSegmentSize = 16
 
 func (c CtrlSegment) OpMod() uint8     { return c[0] }
 func (c CtrlSegment) SetOpMod(v uint8) { c[0] = v }
@@ -35,9 +49,6 @@ func (c CtrlSegment) SetImm(v uint32) { putBE32(c, 12, v) }
 // RaddrSegment names remote memory.
 type RaddrSegment []byte
 
-// RaddrSegmentSize is its length in bytes.
-const RaddrSegmentSize = 16
-
 func (r RaddrSegment) Addr() uint64     { return be64(r, 0) }
 func (r RaddrSegment) SetAddr(v uint64) { putBE64(r, 0, v) }
 func (r RaddrSegment) RKey() uint32     { return be32(r, 8) }
@@ -47,9 +58,6 @@ func (r RaddrSegment) SetRKey(v uint32) { putBE32(r, 8, v) }
 // has no compare operand: libmlx5 leaves what the ring held.
 type AtomicSegment []byte
 
-// AtomicSegmentSize is its length in bytes.
-const AtomicSegmentSize = 16
-
 func (a AtomicSegment) SwapAdd() uint64     { return be64(a, 0) }
 func (a AtomicSegment) SetSwapAdd(v uint64) { putBE64(a, 0, v) }
 func (a AtomicSegment) Compare() uint64     { return be64(a, 8) }
@@ -58,17 +66,11 @@ func (a AtomicSegment) SetCompare(v uint64) { putBE64(a, 8, v) }
 // XRCSegment names the SRQ of an XRC target.
 type XRCSegment []byte
 
-// XRCSegmentSize is its length in bytes.
-const XRCSegmentSize = 16
-
 func (x XRCSegment) SRQN() uint32     { return be32(x, 0) & 0xffffff }
 func (x XRCSegment) SetSRQN(v uint32) { putBE32(x, 0, v&0xffffff) }
 
 // DataSegment is a scatter or gather entry.
 type DataSegment []byte
-
-// DataSegmentSize is its length in bytes.
-const DataSegmentSize = 16
 
 func (d DataSegment) ByteCount() uint32     { return be32(d, 0) }
 func (d DataSegment) SetByteCount(v uint32) { putBE32(d, 0, v) }
@@ -80,9 +82,6 @@ func (d DataSegment) SetAddr(v uint64)      { putBE64(d, 8, v) }
 // SRQNextSegment begins every WQE of a shared receive queue.
 type SRQNextSegment []byte
 
-// SRQNextSegmentSize is its length in bytes.
-const SRQNextSegmentSize = 16
-
 func (s SRQNextSegment) NextWQEIndex() uint16     { return be16(s, 2) }
 func (s SRQNextSegment) SetNextWQEIndex(v uint16) { putBE16(s, 2, v) }
 func (s SRQNextSegment) Signature() uint8         { return s[4] }
@@ -91,9 +90,6 @@ func (s SRQNextSegment) SetSignature(v uint8)     { s[4] = v }
 // AVSegment is the datagram segment of a UD or DCI send WQE: an address vector. It begins with the Q_Key or with the
 // access key of the DCT (DCKey).
 type AVSegment []byte
-
-// AVSegmentSize is its length in bytes.
-const AVSegmentSize = 48
 
 func (a AVSegment) QKey() uint32     { return be32(a, 0) }
 func (a AVSegment) SetQKey(v uint32) { putBE32(a, 0, v) }
@@ -134,9 +130,6 @@ func (a AVSegment) Path() []byte { return a[12:48:48] }
 // its last two bytes.
 type EthSegment []byte
 
-// EthSegmentSize is its length in bytes.
-const EthSegmentSize = 16
-
 // CSFlags says which checksums to fill in (EthL3Checksum and so on).
 func (e EthSegment) CSFlags() uint8      { return e[4] }
 func (e EthSegment) SetCSFlags(v uint8)  { e[4] = v }
@@ -155,9 +148,6 @@ func (e EthSegment) SetInlineSize(v uint16) { putBE16(e, 12, v) }
 // (an MKC) follows it, then entries. BIND_MW and LOCAL_INV of libmlx5 are such WQEs.
 type UMRCtrlSegment []byte
 
-// UMRCtrlSegmentSize is its length in bytes.
-const UMRCtrlSegmentSize = 48
-
 func (u UMRCtrlSegment) Flags() uint8     { return u[0] }
 func (u UMRCtrlSegment) SetFlags(v uint8) { u[0] = v }
 
@@ -171,9 +161,6 @@ func (u UMRCtrlSegment) SetMKeyMask(v uint64)     { putBE64(u, 8, v) }
 // follow it.
 type UMRRepeatBlock []byte
 
-// UMRRepeatBlockSize is its length in bytes.
-const UMRRepeatBlockSize = 16
-
 func (u UMRRepeatBlock) RoundBytes() uint32      { return be32(u, 0) }
 func (u UMRRepeatBlock) SetRoundBytes(v uint32)  { putBE32(u, 0, v) }
 func (u UMRRepeatBlock) Op() uint32              { return be32(u, 4) }
@@ -185,9 +172,6 @@ func (u UMRRepeatBlock) SetPieces(v uint16)      { putBE16(u, 14, v) }
 
 // UMRRepeatEntry is a piece of such a layout.
 type UMRRepeatEntry []byte
-
-// UMRRepeatEntrySize is its length in bytes.
-const UMRRepeatEntrySize = 16
 
 func (u UMRRepeatEntry) Stride() uint16        { return be16(u, 0) }
 func (u UMRRepeatEntry) SetStride(v uint16)    { putBE16(u, 0, v) }
@@ -202,9 +186,6 @@ func (u UMRRepeatEntry) SetVA(v uint64)        { putBE64(u, 8, v) }
 // follow it.
 type MMOSegment []byte
 
-// MMOSegmentSize is its length in bytes.
-const MMOSegmentSize = 16
-
 func (m MMOSegment) Control() uint32          { return be32(m, 0) }
 func (m MMOSegment) SetControl(v uint32)      { putBE32(m, 0, v) }
 func (m MMOSegment) LocalKey() uint32         { return be32(m, 4) }
@@ -215,9 +196,6 @@ func (m MMOSegment) SetLocalAddress(v uint64) { putBE64(m, 8, v) }
 // KLM is one entry of 16 bytes that leads to another mkey; a KSM has the same form
 // with its size in the key's context.
 type KLM []byte
-
-// KLMSize is its length in bytes.
-const KLMSize = 16
 
 func (k KLM) ByteCount() uint32     { return be32(k, 0) }
 func (k KLM) SetByteCount(v uint32) { putBE32(k, 0, v) }

@@ -2,12 +2,49 @@
 
 package uapi
 
+// Lengths in bytes.
+const (
+	CMHeaderSize         = 8
+	CMCreateIDSize       = 24
+	CMCreateIDRespSize   = 4
+	CMDestroyIDSize      = 16
+	CMEventsReportedSize = 4
+	CMBindIPSize         = 40
+	CMBindSize           = 136
+	CMResolveIPSize      = 64
+	CMResolveAddrSize    = 272
+	CMResolveRouteSize   = 8
+	CMQuerySize          = 16
+	CMQueryAddrRespSize  = 280
+	CMQueryPathRespSize  = 8
+	CMPathSize           = 72
+	CMQueryRouteRespSize = 208
+	CMUserPathSize       = 64
+	CMConnParamSize      = 272
+	CMUDParamSize        = 304
+	CMECESize            = 8
+	CMConnectSize        = 288
+	CMListenSize         = 8
+	CMAcceptSize         = 296
+	CMRejectSize         = 264
+	CMDisconnectSize     = 4
+	CMInitQPAttrSize     = 16
+	CMQPAttrSize         = 144
+	CMGetEventSize       = 8
+	CMEventSize          = 336
+	CMSetOptionSize      = 24
+	CMNotifySize         = 8
+	CMJoinIPMcastSize    = 48
+	CMJoinMcastSize      = 152
+	CMMigrateIDSize      = 16
+	SockaddrInSize       = 16
+	SockaddrIn6Size      = 28
+	SockaddrIBSize       = 48
+)
+
 // CMHeader begins every command of the channel file (struct rdma_ucm_cmd_hdr). In is the length of what follows, Out the room for the
 // answer.
 type CMHeader []byte
-
-// CMHeaderSize is its length in bytes.
-const CMHeaderSize = 8
 
 func (c CMHeader) Command() uint32     { return le.Uint32(c[0:]) }
 func (c CMHeader) SetCommand(v uint32) { le.PutUint32(c[0:], v) }
@@ -18,9 +55,6 @@ func (c CMHeader) SetOut(v uint16)     { le.PutUint16(c[6:], v) }
 
 // CMCreateID is CREATE_ID (struct rdma_ucm_create_id).
 type CMCreateID []byte
-
-// CMCreateIDSize is its length in bytes.
-const CMCreateIDSize = 24
 
 func (c CMCreateID) UID() uint64           { return le.Uint64(c[0:]) }
 func (c CMCreateID) SetUID(v uint64)       { le.PutUint64(c[0:], v) }
@@ -34,17 +68,11 @@ func (c CMCreateID) SetQPType(v uint8)     { c[18] = v }
 // CMCreateIDResp answers CREATE_ID, JOIN_IP_MCAST and JOIN_MCAST (struct rdma_ucm_create_id_resp).
 type CMCreateIDResp []byte
 
-// CMCreateIDRespSize is its length in bytes.
-const CMCreateIDRespSize = 4
-
 func (c CMCreateIDResp) ID() uint32     { return le.Uint32(c[0:]) }
 func (c CMCreateIDResp) SetID(v uint32) { le.PutUint32(c[0:], v) }
 
 // CMDestroyID is DESTROY_ID, and LEAVE_MCAST where the identifier is that of a membership (struct rdma_ucm_destroy_id).
 type CMDestroyID []byte
-
-// CMDestroyIDSize is its length in bytes.
-const CMDestroyIDSize = 16
 
 func (c CMDestroyID) Response() uint64     { return le.Uint64(c[0:]) }
 func (c CMDestroyID) SetResponse(v uint64) { le.PutUint64(c[0:], v) }
@@ -54,17 +82,11 @@ func (c CMDestroyID) SetID(v uint32)       { le.PutUint32(c[8:], v) }
 // CMEventsReported answers DESTROY_ID, LEAVE_MCAST and MIGRATE_ID: how many events the program was given (struct rdma_ucm_destroy_id_resp).
 type CMEventsReported []byte
 
-// CMEventsReportedSize is its length in bytes.
-const CMEventsReportedSize = 4
-
 func (c CMEventsReported) Events() uint32     { return le.Uint32(c[0:]) }
 func (c CMEventsReported) SetEvents(v uint32) { le.PutUint32(c[0:], v) }
 
 // CMBindIP is BIND_IP (struct rdma_ucm_bind_ip).
 type CMBindIP []byte
-
-// CMBindIPSize is its length in bytes.
-const CMBindIPSize = 40
 
 func (c CMBindIP) Addr() []byte   { return c[8:36:36] }
 func (c CMBindIP) ID() uint32     { return le.Uint32(c[36:]) }
@@ -72,9 +94,6 @@ func (c CMBindIP) SetID(v uint32) { le.PutUint32(c[36:], v) }
 
 // CMBind is BIND (struct rdma_ucm_bind).
 type CMBind []byte
-
-// CMBindSize is its length in bytes.
-const CMBindSize = 136
 
 func (c CMBind) ID() uint32           { return le.Uint32(c[0:]) }
 func (c CMBind) SetID(v uint32)       { le.PutUint32(c[0:], v) }
@@ -87,9 +106,6 @@ func (c CMBind) Addr() []byte         { return c[8:136:136] }
 // CMResolveIP is RESOLVE_IP (struct rdma_ucm_resolve_ip).
 type CMResolveIP []byte
 
-// CMResolveIPSize is its length in bytes.
-const CMResolveIPSize = 64
-
 func (c CMResolveIP) Src() []byte         { return c[0:28:28] }
 func (c CMResolveIP) Dst() []byte         { return c[28:56:56] }
 func (c CMResolveIP) ID() uint32          { return le.Uint32(c[56:]) }
@@ -99,9 +115,6 @@ func (c CMResolveIP) SetTimeout(v uint32) { le.PutUint32(c[60:], v) }
 
 // CMResolveAddr is RESOLVE_ADDR (struct rdma_ucm_resolve_addr). Timeout counts milliseconds.
 type CMResolveAddr []byte
-
-// CMResolveAddrSize is its length in bytes.
-const CMResolveAddrSize = 272
 
 func (c CMResolveAddr) ID() uint32           { return le.Uint32(c[0:]) }
 func (c CMResolveAddr) SetID(v uint32)       { le.PutUint32(c[0:], v) }
@@ -119,9 +132,6 @@ func (c CMResolveAddr) Dst() []byte          { return c[144:272:272] }
 // CMResolveRoute is RESOLVE_ROUTE (struct rdma_ucm_resolve_route). Timeout counts milliseconds.
 type CMResolveRoute []byte
 
-// CMResolveRouteSize is its length in bytes.
-const CMResolveRouteSize = 8
-
 func (c CMResolveRoute) ID() uint32          { return le.Uint32(c[0:]) }
 func (c CMResolveRoute) SetID(v uint32)      { le.PutUint32(c[0:], v) }
 func (c CMResolveRoute) Timeout() uint32     { return le.Uint32(c[4:]) }
@@ -129,9 +139,6 @@ func (c CMResolveRoute) SetTimeout(v uint32) { le.PutUint32(c[4:], v) }
 
 // CMQuery is QUERY and, without the option, QUERY_ROUTE (struct rdma_ucm_query).
 type CMQuery []byte
-
-// CMQuerySize is its length in bytes.
-const CMQuerySize = 16
 
 func (c CMQuery) Response() uint64     { return le.Uint64(c[0:]) }
 func (c CMQuery) SetResponse(v uint64) { le.PutUint64(c[0:], v) }
@@ -142,9 +149,6 @@ func (c CMQuery) SetOption(v uint32)   { le.PutUint32(c[12:], v) }
 
 // CMQueryAddrResp answers the options ADDR and GID of QUERY (struct rdma_ucm_query_addr_resp).
 type CMQueryAddrResp []byte
-
-// CMQueryAddrRespSize is its length in bytes.
-const CMQueryAddrRespSize = 280
 
 func (c CMQueryAddrResp) NodeGUID() uint64     { return be.Uint64(c[0:]) }
 func (c CMQueryAddrResp) SetNodeGUID(v uint64) { be.PutUint64(c[0:], v) }
@@ -164,9 +168,6 @@ func (c CMQueryAddrResp) SetDevice(v uint32)   { le.PutUint32(c[272:], v) }
 // CMQueryPathResp answers the option PATH of QUERY: the records follow (struct rdma_ucm_query_path_resp).
 type CMQueryPathResp []byte
 
-// CMQueryPathRespSize is its length in bytes.
-const CMQueryPathRespSize = 8
-
 func (c CMQueryPathResp) Paths() uint32     { return le.Uint32(c[0:]) }
 func (c CMQueryPathResp) SetPaths(v uint32) { le.PutUint32(c[0:], v) }
 
@@ -174,18 +175,12 @@ func (c CMQueryPathResp) SetPaths(v uint32) { le.PutUint32(c[0:], v) }
 // it (struct ib_path_rec_data).
 type CMPath []byte
 
-// CMPathSize is its length in bytes.
-const CMPathSize = 72
-
 func (c CMPath) Flags() uint32     { return le.Uint32(c[0:]) }
 func (c CMPath) SetFlags(v uint32) { le.PutUint32(c[0:], v) }
 func (c CMPath) Record() []byte    { return c[8:72:72] }
 
 // CMQueryRouteResp answers QUERY_ROUTE (struct rdma_ucm_query_route_resp).
 type CMQueryRouteResp []byte
-
-// CMQueryRouteRespSize is its length in bytes.
-const CMQueryRouteRespSize = 208
 
 func (c CMQueryRouteResp) NodeGUID() uint64     { return be.Uint64(c[0:]) }
 func (c CMQueryRouteResp) SetNodeGUID(v uint64) { be.PutUint64(c[0:], v) }
@@ -201,9 +196,6 @@ func (c CMQueryRouteResp) SetDevice(v uint32)   { le.PutUint32(c[200:], v) }
 
 // CMUserPath is a path in the answer to QUERY_ROUTE (struct ib_user_path_rec).
 type CMUserPath []byte
-
-// CMUserPathSize is its length in bytes.
-const CMUserPathSize = 64
 
 func (c CMUserPath) DGID() []byte                { return c[0:16:16] }
 func (c CMUserPath) SGID() []byte                { return c[16:32:32] }
@@ -245,9 +237,6 @@ func (c CMUserPath) SetPreference(v uint8)       { c[63] = v }
 // CMConnParam are the parameters of a connection (struct rdma_ucm_conn_param).
 type CMConnParam []byte
 
-// CMConnParamSize is its length in bytes.
-const CMConnParamSize = 272
-
 func (c CMConnParam) QPN() uint32                   { return le.Uint32(c[0:]) }
 func (c CMConnParam) SetQPN(v uint32)               { le.PutUint32(c[0:], v) }
 func (c CMConnParam) QKey() uint32                  { return le.Uint32(c[4:]) }
@@ -273,9 +262,6 @@ func (c CMConnParam) SetValid(v uint8)              { c[271] = v }
 // CMUDParam are the parameters of datagrams (struct rdma_ucm_ud_param).
 type CMUDParam []byte
 
-// CMUDParamSize is its length in bytes.
-const CMUDParamSize = 304
-
 func (c CMUDParam) QPN() uint32               { return le.Uint32(c[0:]) }
 func (c CMUDParam) SetQPN(v uint32)           { le.PutUint32(c[0:], v) }
 func (c CMUDParam) QKey() uint32              { return le.Uint32(c[4:]) }
@@ -288,9 +274,6 @@ func (c CMUDParam) SetPrivateDataLen(v uint8) { c[296] = v }
 // CMECE are options of enhanced connection establishment (struct rdma_ucm_ece).
 type CMECE []byte
 
-// CMECESize is its length in bytes.
-const CMECESize = 8
-
 func (c CMECE) Vendor() uint32      { return le.Uint32(c[0:]) }
 func (c CMECE) SetVendor(v uint32)  { le.PutUint32(c[0:], v) }
 func (c CMECE) Options() uint32     { return le.Uint32(c[4:]) }
@@ -298,9 +281,6 @@ func (c CMECE) SetOptions(v uint32) { le.PutUint32(c[4:], v) }
 
 // CMConnect is CONNECT (struct rdma_ucm_connect).
 type CMConnect []byte
-
-// CMConnectSize is its length in bytes.
-const CMConnectSize = 288
 
 func (c CMConnect) Param() []byte  { return c[0:272:272] }
 func (c CMConnect) ID() uint32     { return le.Uint32(c[272:]) }
@@ -310,9 +290,6 @@ func (c CMConnect) ECE() []byte    { return c[280:288:288] }
 // CMListen is LISTEN (struct rdma_ucm_listen).
 type CMListen []byte
 
-// CMListenSize is its length in bytes.
-const CMListenSize = 8
-
 func (c CMListen) ID() uint32          { return le.Uint32(c[0:]) }
 func (c CMListen) SetID(v uint32)      { le.PutUint32(c[0:], v) }
 func (c CMListen) Backlog() uint32     { return le.Uint32(c[4:]) }
@@ -320,9 +297,6 @@ func (c CMListen) SetBacklog(v uint32) { le.PutUint32(c[4:], v) }
 
 // CMAccept is ACCEPT (struct rdma_ucm_accept).
 type CMAccept []byte
-
-// CMAcceptSize is its length in bytes.
-const CMAcceptSize = 296
 
 func (c CMAccept) UID() uint64     { return le.Uint64(c[0:]) }
 func (c CMAccept) SetUID(v uint64) { le.PutUint64(c[0:], v) }
@@ -333,9 +307,6 @@ func (c CMAccept) ECE() []byte     { return c[288:296:296] }
 
 // CMReject is REJECT (struct rdma_ucm_reject).
 type CMReject []byte
-
-// CMRejectSize is its length in bytes.
-const CMRejectSize = 264
 
 func (c CMReject) ID() uint32                { return le.Uint32(c[0:]) }
 func (c CMReject) SetID(v uint32)            { le.PutUint32(c[0:], v) }
@@ -348,17 +319,11 @@ func (c CMReject) PrivateData() []byte       { return c[8:264:264] }
 // CMDisconnect is DISCONNECT (struct rdma_ucm_disconnect).
 type CMDisconnect []byte
 
-// CMDisconnectSize is its length in bytes.
-const CMDisconnectSize = 4
-
 func (c CMDisconnect) ID() uint32     { return le.Uint32(c[0:]) }
 func (c CMDisconnect) SetID(v uint32) { le.PutUint32(c[0:], v) }
 
 // CMInitQPAttr is INIT_QP_ATTR (struct rdma_ucm_init_qp_attr).
 type CMInitQPAttr []byte
-
-// CMInitQPAttrSize is its length in bytes.
-const CMInitQPAttrSize = 16
 
 func (c CMInitQPAttr) Response() uint64     { return le.Uint64(c[0:]) }
 func (c CMInitQPAttr) SetResponse(v uint64) { le.PutUint64(c[0:], v) }
@@ -369,9 +334,6 @@ func (c CMInitQPAttr) SetQPState(v uint32)  { le.PutUint32(c[12:], v) }
 
 // CMQPAttr answers INIT_QP_ATTR (struct ib_uverbs_qp_attr).
 type CMQPAttr []byte
-
-// CMQPAttrSize is its length in bytes.
-const CMQPAttrSize = 144
 
 func (c CMQPAttr) Mask() uint32               { return le.Uint32(c[0:]) }
 func (c CMQPAttr) SetMask(v uint32)           { le.PutUint32(c[0:], v) }
@@ -435,17 +397,11 @@ func (c CMQPAttr) SetAltTimeout(v uint8)      { c[138] = v }
 // CMGetEvent is GET_EVENT (struct rdma_ucm_get_event).
 type CMGetEvent []byte
 
-// CMGetEventSize is its length in bytes.
-const CMGetEventSize = 8
-
 func (c CMGetEvent) Response() uint64     { return le.Uint64(c[0:]) }
 func (c CMGetEvent) SetResponse(v uint64) { le.PutUint64(c[0:], v) }
 
 // CMEvent answers GET_EVENT (struct rdma_ucm_event_resp). Param is a CMConnParam or a CMUDParam.
 type CMEvent []byte
-
-// CMEventSize is its length in bytes.
-const CMEventSize = 336
 
 func (c CMEvent) UID() uint64        { return le.Uint64(c[0:]) }
 func (c CMEvent) SetUID(v uint64)    { le.PutUint64(c[0:], v) }
@@ -461,9 +417,6 @@ func (c CMEvent) ECE() []byte        { return c[328:336:336] }
 // CMSetOption is SET_OPTION (struct rdma_ucm_set_option).
 type CMSetOption []byte
 
-// CMSetOptionSize is its length in bytes.
-const CMSetOptionSize = 24
-
 func (c CMSetOption) Value() uint64      { return le.Uint64(c[0:]) }
 func (c CMSetOption) SetValue(v uint64)  { le.PutUint64(c[0:], v) }
 func (c CMSetOption) ID() uint32         { return le.Uint32(c[8:]) }
@@ -478,9 +431,6 @@ func (c CMSetOption) SetLength(v uint32) { le.PutUint32(c[20:], v) }
 // CMNotify is NOTIFY (struct rdma_ucm_notify).
 type CMNotify []byte
 
-// CMNotifySize is its length in bytes.
-const CMNotifySize = 8
-
 func (c CMNotify) ID() uint32        { return le.Uint32(c[0:]) }
 func (c CMNotify) SetID(v uint32)    { le.PutUint32(c[0:], v) }
 func (c CMNotify) Event() uint32     { return le.Uint32(c[4:]) }
@@ -488,9 +438,6 @@ func (c CMNotify) SetEvent(v uint32) { le.PutUint32(c[4:], v) }
 
 // CMJoinIPMcast is JOIN_IP_MCAST (struct rdma_ucm_join_ip_mcast).
 type CMJoinIPMcast []byte
-
-// CMJoinIPMcastSize is its length in bytes.
-const CMJoinIPMcastSize = 48
 
 func (c CMJoinIPMcast) Response() uint64     { return le.Uint64(c[0:]) }
 func (c CMJoinIPMcast) SetResponse(v uint64) { le.PutUint64(c[0:], v) }
@@ -502,9 +449,6 @@ func (c CMJoinIPMcast) SetID(v uint32)       { le.PutUint32(c[44:], v) }
 
 // CMJoinMcast is JOIN_MCAST (struct rdma_ucm_join_mcast).
 type CMJoinMcast []byte
-
-// CMJoinMcastSize is its length in bytes.
-const CMJoinMcastSize = 152
 
 func (c CMJoinMcast) Response() uint64     { return le.Uint64(c[0:]) }
 func (c CMJoinMcast) SetResponse(v uint64) { le.PutUint64(c[0:], v) }
@@ -521,9 +465,6 @@ func (c CMJoinMcast) Addr() []byte         { return c[24:152:152] }
 // CMMigrateID is MIGRATE_ID (struct rdma_ucm_migrate_id). FD is the channel that the identifier leaves.
 type CMMigrateID []byte
 
-// CMMigrateIDSize is its length in bytes.
-const CMMigrateIDSize = 16
-
 func (c CMMigrateID) Response() uint64     { return le.Uint64(c[0:]) }
 func (c CMMigrateID) SetResponse(v uint64) { le.PutUint64(c[0:], v) }
 func (c CMMigrateID) ID() uint32           { return le.Uint32(c[8:]) }
@@ -534,9 +475,6 @@ func (c CMMigrateID) SetFD(v uint32)       { le.PutUint32(c[12:], v) }
 // SockaddrIn is an IPv4 address and a port (struct sockaddr_in).
 type SockaddrIn []byte
 
-// SockaddrInSize is its length in bytes.
-const SockaddrInSize = 16
-
 func (s SockaddrIn) Family() uint16     { return le.Uint16(s[0:]) }
 func (s SockaddrIn) SetFamily(v uint16) { le.PutUint16(s[0:], v) }
 func (s SockaddrIn) Port() uint16       { return be.Uint16(s[2:]) }
@@ -545,9 +483,6 @@ func (s SockaddrIn) Addr() []byte       { return s[4:8:8] }
 
 // SockaddrIn6 is an IPv6 address and a port (struct sockaddr_in6).
 type SockaddrIn6 []byte
-
-// SockaddrIn6Size is its length in bytes.
-const SockaddrIn6Size = 28
 
 func (s SockaddrIn6) Family() uint16       { return le.Uint16(s[0:]) }
 func (s SockaddrIn6) SetFamily(v uint16)   { le.PutUint16(s[0:], v) }
@@ -561,9 +496,6 @@ func (s SockaddrIn6) SetScope(v uint32)    { le.PutUint32(s[24:], v) }
 
 // SockaddrIB is a GID and a service identifier (struct sockaddr_ib of rdma/ib.h).
 type SockaddrIB []byte
-
-// SockaddrIBSize is its length in bytes.
-const SockaddrIBSize = 48
 
 func (s SockaddrIB) Family() uint16          { return le.Uint16(s[0:]) }
 func (s SockaddrIB) SetFamily(v uint16)      { le.PutUint16(s[0:], v) }

@@ -2,12 +2,21 @@
 
 package uapi
 
+// Lengths in bytes.
+const (
+	ClockInfoSize         = 56
+	ExQueryDeviceSize     = 8
+	QueryDeviceRespSize   = 176
+	ExQueryDeviceRespSize = 304
+	QueryPortSize         = 16
+	QueryPortRespSize     = 40
+	QueryPortRespExSize   = 48
+	GIDEntrySize          = 32
+)
+
 // ClockInfo is the page that turns cycles of the device's clock into nanoseconds. Bit 0 of the sign is set
 // while it changes (struct mlx5_ib_clock_info).
 type ClockInfo []byte
-
-// ClockInfoSize is its length in bytes.
-const ClockInfoSize = 56
 
 func (c ClockInfo) Sign() uint32               { return le.Uint32(c[0:]) }
 func (c ClockInfo) SetSign(v uint32)           { le.PutUint32(c[0:], v) }
@@ -29,9 +38,6 @@ func (c ClockInfo) SetOverflowPeriod(v uint64) { le.PutUint64(c[48:], v) }
 // ExQueryDevice is the request of the extended QUERY_DEVICE (struct ib_uverbs_ex_query_device).
 type ExQueryDevice []byte
 
-// ExQueryDeviceSize is its length in bytes.
-const ExQueryDeviceSize = 8
-
 func (e ExQueryDevice) CompMask() uint32     { return le.Uint32(e[0:]) }
 func (e ExQueryDevice) SetCompMask(v uint32) { le.PutUint32(e[0:], v) }
 func (e ExQueryDevice) Reserved() uint32     { return le.Uint32(e[4:]) }
@@ -39,9 +45,6 @@ func (e ExQueryDevice) SetReserved(v uint32) { le.PutUint32(e[4:], v) }
 
 // QueryDeviceResp is the answer to QUERY_DEVICE. The two GUIDs are in network order (struct ib_uverbs_query_device_resp).
 type QueryDeviceResp []byte
-
-// QueryDeviceRespSize is its length in bytes.
-const QueryDeviceRespSize = 176
 
 func (q QueryDeviceResp) FWVer() uint64                     { return le.Uint64(q[0:]) }
 func (q QueryDeviceResp) SetFWVer(v uint64)                 { le.PutUint64(q[0:], v) }
@@ -111,9 +114,6 @@ func (q QueryDeviceResp) SetPhysPortCnt(v uint8)            { q[171] = v }
 // ExQueryDeviceResp is the answer to the extended QUERY_DEVICE (struct ib_uverbs_ex_query_device_resp).
 type ExQueryDeviceResp []byte
 
-// ExQueryDeviceRespSize is its length in bytes.
-const ExQueryDeviceRespSize = 304
-
 func (e ExQueryDeviceResp) Base() QueryDeviceResp        { return QueryDeviceResp(e[0:176:176]) }
 func (e ExQueryDeviceResp) CompMask() uint32             { return le.Uint32(e[176:]) }
 func (e ExQueryDeviceResp) SetCompMask(v uint32)         { le.PutUint32(e[176:], v) }
@@ -145,17 +145,11 @@ func (e ExQueryDeviceResp) SetXRCODPCaps(v uint32)       { le.PutUint32(e[296:],
 // QueryPort is the request of the command QUERY_PORT (struct ib_uverbs_query_port).
 type QueryPort []byte
 
-// QueryPortSize is its length in bytes.
-const QueryPortSize = 16
-
 func (q QueryPort) PortNum() uint8     { return q[8] }
 func (q QueryPort) SetPortNum(v uint8) { q[8] = v }
 
 // QueryPortResp is the answer to the command QUERY_PORT (struct ib_uverbs_query_port_resp).
 type QueryPortResp []byte
-
-// QueryPortRespSize is its length in bytes.
-const QueryPortRespSize = 40
 
 func (q QueryPortResp) PortCapFlags() uint32     { return le.Uint32(q[0:]) }
 func (q QueryPortResp) SetPortCapFlags(v uint32) { le.PutUint32(q[0:], v) }
@@ -203,18 +197,12 @@ func (q QueryPortResp) SetFlags(v uint8)         { q[38] = v }
 // QueryPortRespEx is the answer to the method QUERY_PORT (struct ib_uverbs_query_port_resp_ex).
 type QueryPortRespEx []byte
 
-// QueryPortRespExSize is its length in bytes.
-const QueryPortRespExSize = 48
-
 func (q QueryPortRespEx) Legacy() QueryPortResp     { return QueryPortResp(q[0:40:40]) }
 func (q QueryPortRespEx) PortCapFlags2() uint16     { return le.Uint16(q[40:]) }
 func (q QueryPortRespEx) SetPortCapFlags2(v uint16) { le.PutUint16(q[40:], v) }
 
 // GIDEntry is an entry of the GID table (struct ib_uverbs_gid_entry).
 type GIDEntry []byte
-
-// GIDEntrySize is its length in bytes.
-const GIDEntrySize = 32
 
 func (g GIDEntry) GID() []byte               { return g[0:16:16] }
 func (g GIDEntry) Index() uint32             { return le.Uint32(g[16:]) }

@@ -2,11 +2,14 @@
 
 package uapi
 
+// Lengths in bytes.
+const (
+	HeaderSize = 24
+	AttrSize   = 16
+)
+
 // Header is the fixed part of the argument of RDMA_VERBS_IOCTL; its attributes follow (struct ib_uverbs_ioctl_hdr).
 type Header []byte
-
-// HeaderSize is its length in bytes.
-const HeaderSize = 24
 
 func (h Header) Length() uint16        { return le.Uint16(h[0:]) }
 func (h Header) SetLength(v uint16)    { le.PutUint16(h[0:], v) }
@@ -26,9 +29,6 @@ func (h Header) SetReserved2(v uint32) { le.PutUint32(h[20:], v) }
 // Attr is one attribute of a call. Data is a value of up to 8 bytes, the address of a longer one or
 // of room for an answer, an object handle, or a file descriptor (struct ib_uverbs_attr).
 type Attr []byte
-
-// AttrSize is its length in bytes.
-const AttrSize = 16
 
 func (a Attr) ID() uint16        { return le.Uint16(a[0:]) }
 func (a Attr) SetID(v uint16)    { le.PutUint16(a[0:], v) }

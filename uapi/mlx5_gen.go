@@ -2,11 +2,21 @@
 
 package uapi
 
+// Lengths in bytes.
+const (
+	AllocUcontextReqSize    = 32
+	AllocUcontextRespSize   = 72
+	MLX5AllocPDRespSize     = 4
+	MLX5QueryDeviceRespSize = 104
+	MLX5CreateCQSize        = 32
+	MLX5CreateCQRespSize    = 8
+	MLX5CreateQPSize        = 56
+	MLX5ModifyQPRespSize    = 16
+	MLX5CreateQPRespSize    = 40
+)
+
 // AllocUcontextReq is the driver data of GET_CONTEXT. The first version ends after two words (struct mlx5_ib_alloc_ucontext_req_v2).
 type AllocUcontextReq []byte
-
-// AllocUcontextReqSize is its length in bytes.
-const AllocUcontextReqSize = 32
 
 func (a AllocUcontextReq) TotalBFRegs() uint32      { return le.Uint32(a[0:]) }
 func (a AllocUcontextReq) SetTotalBFRegs(v uint32)  { le.PutUint32(a[0:], v) }
@@ -23,9 +33,6 @@ func (a AllocUcontextReq) SetLibCaps(v uint64)      { le.PutUint64(a[24:], v) }
 
 // AllocUcontextResp is the driver's answer to GET_CONTEXT (struct mlx5_ib_alloc_ucontext_resp).
 type AllocUcontextResp []byte
-
-// AllocUcontextRespSize is its length in bytes.
-const AllocUcontextRespSize = 72
 
 func (a AllocUcontextResp) QPTabSize() uint32              { return le.Uint32(a[0:]) }
 func (a AllocUcontextResp) SetQPTabSize(v uint32)          { le.PutUint32(a[0:], v) }
@@ -73,18 +80,12 @@ func (a AllocUcontextResp) SetDumpFillMKey(v uint32)       { le.PutUint32(a[68:]
 // MLX5AllocPDResp is the driver's answer to ALLOC_PD (struct mlx5_ib_alloc_pd_resp).
 type MLX5AllocPDResp []byte
 
-// MLX5AllocPDRespSize is its length in bytes.
-const MLX5AllocPDRespSize = 4
-
 func (m MLX5AllocPDResp) PDN() uint32     { return le.Uint32(m[0:]) }
 func (m MLX5AllocPDResp) SetPDN(v uint32) { le.PutUint32(m[0:], v) }
 
 // MLX5QueryDeviceResp is the driver's answer to QUERY_DEVICE; what is not named here are
 // offloads that the model has none of (struct mlx5_ib_query_device_resp).
 type MLX5QueryDeviceResp []byte
-
-// MLX5QueryDeviceRespSize is its length in bytes.
-const MLX5QueryDeviceRespSize = 104
 
 func (m MLX5QueryDeviceResp) CompMask() uint32           { return le.Uint32(m[0:]) }
 func (m MLX5QueryDeviceResp) SetCompMask(v uint32)       { le.PutUint32(m[0:], v) }
@@ -99,9 +100,6 @@ func (m MLX5QueryDeviceResp) SetFlags(v uint32)          { le.PutUint32(m[60:], 
 
 // MLX5CreateCQ is the driver data of CQ_CREATE (struct mlx5_ib_create_cq).
 type MLX5CreateCQ []byte
-
-// MLX5CreateCQSize is its length in bytes.
-const MLX5CreateCQSize = 32
 
 func (m MLX5CreateCQ) BufAddr() uint64             { return le.Uint64(m[0:]) }
 func (m MLX5CreateCQ) SetBufAddr(v uint64)         { le.PutUint64(m[0:], v) }
@@ -121,17 +119,11 @@ func (m MLX5CreateCQ) SetUARPageIndex(v uint16)    { le.PutUint16(m[24:], v) }
 // MLX5CreateCQResp is the driver's answer to CQ_CREATE (struct mlx5_ib_create_cq_resp).
 type MLX5CreateCQResp []byte
 
-// MLX5CreateCQRespSize is its length in bytes.
-const MLX5CreateCQRespSize = 8
-
 func (m MLX5CreateCQResp) CQN() uint32     { return le.Uint32(m[0:]) }
 func (m MLX5CreateCQResp) SetCQN(v uint32) { le.PutUint32(m[0:], v) }
 
 // MLX5CreateQP is the driver data of QP_CREATE (struct mlx5_ib_create_qp).
 type MLX5CreateQP []byte
-
-// MLX5CreateQPSize is its length in bytes.
-const MLX5CreateQPSize = 56
 
 func (m MLX5CreateQP) BufAddr() uint64        { return le.Uint64(m[0:]) }
 func (m MLX5CreateQP) SetBufAddr(v uint64)    { le.PutUint64(m[0:], v) }
@@ -160,9 +152,6 @@ func (m MLX5CreateQP) SetECEOptions(v uint32) { le.PutUint32(m[48:], v) }
 // come to RTR.
 type MLX5ModifyQPResp []byte
 
-// MLX5ModifyQPRespSize is its length in bytes.
-const MLX5ModifyQPRespSize = 16
-
 func (m MLX5ModifyQPResp) ResponseLength() uint32     { return le.Uint32(m[0:]) }
 func (m MLX5ModifyQPResp) SetResponseLength(v uint32) { le.PutUint32(m[0:], v) }
 func (m MLX5ModifyQPResp) DCTN() uint32               { return le.Uint32(m[4:]) }
@@ -172,9 +161,6 @@ func (m MLX5ModifyQPResp) SetECEOptions(v uint32)     { le.PutUint32(m[8:], v) }
 
 // MLX5CreateQPResp is the driver's answer to QP_CREATE (struct mlx5_ib_create_qp_resp).
 type MLX5CreateQPResp []byte
-
-// MLX5CreateQPRespSize is its length in bytes.
-const MLX5CreateQPRespSize = 40
 
 func (m MLX5CreateQPResp) BFRegIndex() uint32     { return le.Uint32(m[0:]) }
 func (m MLX5CreateQPResp) SetBFRegIndex(v uint32) { le.PutUint32(m[0:], v) }

@@ -2,11 +2,35 @@
 
 package uapi
 
+// Lengths in bytes.
+const (
+	CreateAHSize              = 56
+	AHAttrSize                = 32
+	CreateAHRespSize          = 4
+	MLX5CreateAHRespSize      = 16
+	AttachMcastSize           = 24
+	AllocPDRespSize           = 4
+	RegMRSize                 = 40
+	RegMRRespSize             = 12
+	SGESize                   = 16
+	CreateCompChannelRespSize = 4
+	DestroyCQRespSize         = 8
+	DestroyQPRespSize         = 4
+	CompEventSize             = 8
+	AsyncEventSize            = 16
+	AllocMWSize               = 16
+	AllocMWRespSize           = 8
+	MLX5AllocMWSize           = 8
+	ReregMRSize               = 48
+	ReregMRRespSize           = 8
+	ResizeCQSize              = 16
+	ResizeCQRespSize          = 8
+	MLX5ResizeCQSize          = 16
+	ExModifyCQSize            = 16
+)
+
 // CreateAH is the request of CREATE_AH (struct ib_uverbs_create_ah).
 type CreateAH []byte
-
-// CreateAHSize is its length in bytes.
-const CreateAHSize = 56
 
 func (c CreateAH) UserHandle() uint64     { return le.Uint64(c[8:]) }
 func (c CreateAH) SetUserHandle(v uint64) { le.PutUint64(c[8:], v) }
@@ -16,9 +40,6 @@ func (c CreateAH) Attr() AHAttr           { return AHAttr(c[24:56:56]) }
 
 // AHAttr is the address in CREATE_AH (struct ib_uverbs_ah_attr).
 type AHAttr []byte
-
-// AHAttrSize is its length in bytes.
-const AHAttrSize = 32
 
 func (a AHAttr) DGID() []byte            { return a[0:16:16] }
 func (a AHAttr) FlowLabel() uint32       { return le.Uint32(a[16:]) }
@@ -45,17 +66,11 @@ func (a AHAttr) SetPort(v uint8)         { a[30] = v }
 // CreateAHResp is the answer to CREATE_AH (struct ib_uverbs_create_ah_resp).
 type CreateAHResp []byte
 
-// CreateAHRespSize is its length in bytes.
-const CreateAHRespSize = 4
-
 func (c CreateAHResp) AHHandle() uint32     { return le.Uint32(c[0:]) }
 func (c CreateAHResp) SetAHHandle(v uint32) { le.PutUint32(c[0:], v) }
 
 // MLX5CreateAHResp is the driver's answer to CREATE_AH: the Ethernet address (struct mlx5_ib_create_ah_resp).
 type MLX5CreateAHResp []byte
-
-// MLX5CreateAHRespSize is its length in bytes.
-const MLX5CreateAHRespSize = 16
 
 func (m MLX5CreateAHResp) ResponseLength() uint32     { return le.Uint32(m[0:]) }
 func (m MLX5CreateAHResp) SetResponseLength(v uint32) { le.PutUint32(m[0:], v) }
@@ -63,9 +78,6 @@ func (m MLX5CreateAHResp) DMAC() []byte               { return m[4:10:10] }
 
 // AttachMcast is the request of ATTACH_MCAST and of DETACH_MCAST (struct ib_uverbs_attach_mcast).
 type AttachMcast []byte
-
-// AttachMcastSize is its length in bytes.
-const AttachMcastSize = 24
 
 func (a AttachMcast) GID() []byte          { return a[0:16:16] }
 func (a AttachMcast) QPHandle() uint32     { return le.Uint32(a[16:]) }
@@ -76,17 +88,11 @@ func (a AttachMcast) SetMLID(v uint16)     { le.PutUint16(a[20:], v) }
 // AllocPDResp is the answer to ALLOC_PD (struct ib_uverbs_alloc_pd_resp).
 type AllocPDResp []byte
 
-// AllocPDRespSize is its length in bytes.
-const AllocPDRespSize = 4
-
 func (a AllocPDResp) PDHandle() uint32     { return le.Uint32(a[0:]) }
 func (a AllocPDResp) SetPDHandle(v uint32) { le.PutUint32(a[0:], v) }
 
 // RegMR is the request of REG_MR (struct ib_uverbs_reg_mr).
 type RegMR []byte
-
-// RegMRSize is its length in bytes.
-const RegMRSize = 40
 
 func (r RegMR) Start() uint64           { return le.Uint64(r[8:]) }
 func (r RegMR) SetStart(v uint64)       { le.PutUint64(r[8:], v) }
@@ -102,9 +108,6 @@ func (r RegMR) SetAccessFlags(v uint32) { le.PutUint32(r[36:], v) }
 // RegMRResp is the answer to REG_MR (struct ib_uverbs_reg_mr_resp).
 type RegMRResp []byte
 
-// RegMRRespSize is its length in bytes.
-const RegMRRespSize = 12
-
 func (r RegMRResp) MRHandle() uint32     { return le.Uint32(r[0:]) }
 func (r RegMRResp) SetMRHandle(v uint32) { le.PutUint32(r[0:], v) }
 func (r RegMRResp) LKey() uint32         { return le.Uint32(r[4:]) }
@@ -114,9 +117,6 @@ func (r RegMRResp) SetRKey(v uint32)     { le.PutUint32(r[8:], v) }
 
 // SGE is a range under a key (struct ib_uverbs_sge).
 type SGE []byte
-
-// SGESize is its length in bytes.
-const SGESize = 16
 
 func (s SGE) Addr() uint64       { return le.Uint64(s[0:]) }
 func (s SGE) SetAddr(v uint64)   { le.PutUint64(s[0:], v) }
@@ -128,17 +128,11 @@ func (s SGE) SetLKey(v uint32)   { le.PutUint32(s[12:], v) }
 // CreateCompChannelResp is the answer to CREATE_COMP_CHANNEL (struct ib_uverbs_create_comp_channel_resp).
 type CreateCompChannelResp []byte
 
-// CreateCompChannelRespSize is its length in bytes.
-const CreateCompChannelRespSize = 4
-
 func (c CreateCompChannelResp) FD() uint32     { return le.Uint32(c[0:]) }
 func (c CreateCompChannelResp) SetFD(v uint32) { le.PutUint32(c[0:], v) }
 
 // DestroyCQResp says how many events the program has read (struct ib_uverbs_destroy_cq_resp).
 type DestroyCQResp []byte
-
-// DestroyCQRespSize is its length in bytes.
-const DestroyCQRespSize = 8
 
 func (d DestroyCQResp) CompEventsReported() uint32      { return le.Uint32(d[0:]) }
 func (d DestroyCQResp) SetCompEventsReported(v uint32)  { le.PutUint32(d[0:], v) }
@@ -148,26 +142,17 @@ func (d DestroyCQResp) SetAsyncEventsReported(v uint32) { le.PutUint32(d[4:], v)
 // DestroyQPResp says how many events the program has read (struct ib_uverbs_destroy_qp_resp).
 type DestroyQPResp []byte
 
-// DestroyQPRespSize is its length in bytes.
-const DestroyQPRespSize = 4
-
 func (d DestroyQPResp) EventsReported() uint32     { return le.Uint32(d[0:]) }
 func (d DestroyQPResp) SetEventsReported(v uint32) { le.PutUint32(d[0:], v) }
 
 // CompEvent is what a completion channel delivers (struct ib_uverbs_comp_event_desc).
 type CompEvent []byte
 
-// CompEventSize is its length in bytes.
-const CompEventSize = 8
-
 func (c CompEvent) CQHandle() uint64     { return le.Uint64(c[0:]) }
 func (c CompEvent) SetCQHandle(v uint64) { le.PutUint64(c[0:], v) }
 
 // AsyncEvent is what an async file delivers (struct ib_uverbs_async_event_desc).
 type AsyncEvent []byte
-
-// AsyncEventSize is its length in bytes.
-const AsyncEventSize = 16
 
 func (a AsyncEvent) Element() uint64       { return le.Uint64(a[0:]) }
 func (a AsyncEvent) SetElement(v uint64)   { le.PutUint64(a[0:], v) }
@@ -177,9 +162,6 @@ func (a AsyncEvent) SetEventType(v uint32) { le.PutUint32(a[8:], v) }
 // AllocMW is the request of ALLOC_MW (struct ib_uverbs_alloc_mw).
 type AllocMW []byte
 
-// AllocMWSize is its length in bytes.
-const AllocMWSize = 16
-
 func (a AllocMW) PDHandle() uint32     { return le.Uint32(a[8:]) }
 func (a AllocMW) SetPDHandle(v uint32) { le.PutUint32(a[8:], v) }
 func (a AllocMW) MWType() uint8        { return a[12] }
@@ -188,9 +170,6 @@ func (a AllocMW) SetMWType(v uint8)    { a[12] = v }
 // AllocMWResp is the answer to ALLOC_MW (struct ib_uverbs_alloc_mw_resp).
 type AllocMWResp []byte
 
-// AllocMWRespSize is its length in bytes.
-const AllocMWRespSize = 8
-
 func (a AllocMWResp) MWHandle() uint32     { return le.Uint32(a[0:]) }
 func (a AllocMWResp) SetMWHandle(v uint32) { le.PutUint32(a[0:], v) }
 func (a AllocMWResp) RKey() uint32         { return le.Uint32(a[4:]) }
@@ -198,9 +177,6 @@ func (a AllocMWResp) SetRKey(v uint32)     { le.PutUint32(a[4:], v) }
 
 // MLX5AllocMW is the driver data of ALLOC_MW; libmlx5 sends none (struct mlx5_ib_alloc_mw).
 type MLX5AllocMW []byte
-
-// MLX5AllocMWSize is its length in bytes.
-const MLX5AllocMWSize = 8
 
 func (m MLX5AllocMW) CompMask() uint32      { return le.Uint32(m[0:]) }
 func (m MLX5AllocMW) SetCompMask(v uint32)  { le.PutUint32(m[0:], v) }
@@ -213,9 +189,6 @@ func (m MLX5AllocMW) SetReserved2(v uint16) { le.PutUint16(m[6:], v) }
 
 // ReregMR is the request of REREG_MR (struct ib_uverbs_rereg_mr).
 type ReregMR []byte
-
-// ReregMRSize is its length in bytes.
-const ReregMRSize = 48
 
 func (r ReregMR) MRHandle() uint32        { return le.Uint32(r[8:]) }
 func (r ReregMR) SetMRHandle(v uint32)    { le.PutUint32(r[8:], v) }
@@ -235,9 +208,6 @@ func (r ReregMR) SetAccessFlags(v uint32) { le.PutUint32(r[44:], v) }
 // ReregMRResp is the answer to REREG_MR (struct ib_uverbs_rereg_mr_resp).
 type ReregMRResp []byte
 
-// ReregMRRespSize is its length in bytes.
-const ReregMRRespSize = 8
-
 func (r ReregMRResp) LKey() uint32     { return le.Uint32(r[0:]) }
 func (r ReregMRResp) SetLKey(v uint32) { le.PutUint32(r[0:], v) }
 func (r ReregMRResp) RKey() uint32     { return le.Uint32(r[4:]) }
@@ -245,9 +215,6 @@ func (r ReregMRResp) SetRKey(v uint32) { le.PutUint32(r[4:], v) }
 
 // ResizeCQ is the request of RESIZE_CQ (struct ib_uverbs_resize_cq).
 type ResizeCQ []byte
-
-// ResizeCQSize is its length in bytes.
-const ResizeCQSize = 16
 
 func (r ResizeCQ) CQHandle() uint32     { return le.Uint32(r[8:]) }
 func (r ResizeCQ) SetCQHandle(v uint32) { le.PutUint32(r[8:], v) }
@@ -257,17 +224,11 @@ func (r ResizeCQ) SetCQE(v uint32)      { le.PutUint32(r[12:], v) }
 // ResizeCQResp is the answer to RESIZE_CQ (struct ib_uverbs_resize_cq_resp).
 type ResizeCQResp []byte
 
-// ResizeCQRespSize is its length in bytes.
-const ResizeCQRespSize = 8
-
 func (r ResizeCQResp) CQE() uint32     { return le.Uint32(r[0:]) }
 func (r ResizeCQResp) SetCQE(v uint32) { le.PutUint32(r[0:], v) }
 
 // MLX5ResizeCQ is the driver data of RESIZE_CQ: the new ring (struct mlx5_ib_resize_cq).
 type MLX5ResizeCQ []byte
-
-// MLX5ResizeCQSize is its length in bytes.
-const MLX5ResizeCQSize = 16
 
 func (m MLX5ResizeCQ) BufAddr() uint64       { return le.Uint64(m[0:]) }
 func (m MLX5ResizeCQ) SetBufAddr(v uint64)   { le.PutUint64(m[0:], v) }
@@ -280,9 +241,6 @@ func (m MLX5ResizeCQ) SetReserved1(v uint32) { le.PutUint32(m[12:], v) }
 
 // ExModifyCQ is the request of the extended MODIFY_CQ (struct ib_uverbs_ex_modify_cq).
 type ExModifyCQ []byte
-
-// ExModifyCQSize is its length in bytes.
-const ExModifyCQSize = 16
 
 func (e ExModifyCQ) CQHandle() uint32     { return le.Uint32(e[0:]) }
 func (e ExModifyCQ) SetCQHandle(v uint32) { le.PutUint32(e[0:], v) }

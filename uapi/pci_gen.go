@@ -2,11 +2,15 @@
 
 package uapi
 
+// Lengths in bytes.
+const (
+	PCIHeaderSize     = 0x40
+	PCIExpressCapSize = 0x3c
+	PCIMSIXCapSize    = 0xc
+)
+
 // PCIHeader is the beginning of the configuration space of an endpoint (PCI Local Bus 3.0, 6.1; linux/pci_regs.h).
 type PCIHeader []byte
-
-// PCIHeaderSize is its length in bytes.
-const PCIHeaderSize = 0x40
 
 func (p PCIHeader) VendorID() uint16              { return le.Uint16(p[0x00:]) }
 func (p PCIHeader) SetVendorID(v uint16)          { le.PutUint16(p[0x00:], v) }
@@ -40,9 +44,6 @@ func (p PCIHeader) SetInterruptPin(v uint8)       { p[0x3d] = v }
 // PCIExpressCap is the PCI Express capability, version 2, of an endpoint (PCI Express Base, 7.5.3).
 type PCIExpressCap []byte
 
-// PCIExpressCapSize is its length in bytes.
-const PCIExpressCapSize = 0x3c
-
 func (p PCIExpressCap) ID() uint8                  { return p[0x00] }
 func (p PCIExpressCap) SetID(v uint8)              { p[0x00] = v }
 func (p PCIExpressCap) Next() uint8                { return p[0x01] }
@@ -72,9 +73,6 @@ func (p PCIExpressCap) SetLinkControl2(v uint16)   { le.PutUint16(p[0x30:], v) }
 
 // PCIMSIXCap is the MSI-X capability (PCI Local Bus 3.0, 6.8.2).
 type PCIMSIXCap []byte
-
-// PCIMSIXCapSize is its length in bytes.
-const PCIMSIXCapSize = 0xc
 
 func (p PCIMSIXCap) ID() uint8           { return p[0] }
 func (p PCIMSIXCap) SetID(v uint8)       { p[0] = v }

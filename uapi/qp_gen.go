@@ -2,11 +2,19 @@
 
 package uapi
 
+// Lengths in bytes.
+const (
+	QPCapSize          = 20
+	QPDestSize         = 32
+	QueryQPSize        = 16
+	QueryQPRespSize    = 128
+	ModifyQPSize       = 112
+	ExModifyQPSize     = 120
+	ExModifyQPRespSize = 8
+)
+
 // QPCap is the size of a QP (struct ib_uverbs_qp_cap).
 type QPCap []byte
-
-// QPCapSize is its length in bytes.
-const QPCapSize = 20
 
 func (q QPCap) MaxSendWR() uint32         { return le.Uint32(q[0:]) }
 func (q QPCap) SetMaxSendWR(v uint32)     { le.PutUint32(q[0:], v) }
@@ -21,9 +29,6 @@ func (q QPCap) SetMaxInlineData(v uint32) { le.PutUint32(q[16:], v) }
 
 // QPDest is an address vector (struct ib_uverbs_qp_dest).
 type QPDest []byte
-
-// QPDestSize is its length in bytes.
-const QPDestSize = 32
 
 func (q QPDest) DGID() []byte            { return q[0:16:16] }
 func (q QPDest) FlowLabel() uint32       { return le.Uint32(q[16:]) }
@@ -50,9 +55,6 @@ func (q QPDest) SetPort(v uint8)         { q[31] = v }
 // QueryQP is the request of QUERY_QP (struct ib_uverbs_query_qp).
 type QueryQP []byte
 
-// QueryQPSize is its length in bytes.
-const QueryQPSize = 16
-
 func (q QueryQP) QPHandle() uint32     { return le.Uint32(q[8:]) }
 func (q QueryQP) SetQPHandle(v uint32) { le.PutUint32(q[8:], v) }
 func (q QueryQP) AttrMask() uint32     { return le.Uint32(q[12:]) }
@@ -60,9 +62,6 @@ func (q QueryQP) SetAttrMask(v uint32) { le.PutUint32(q[12:], v) }
 
 // QueryQPResp is the answer to QUERY_QP (struct ib_uverbs_query_qp_resp).
 type QueryQPResp []byte
-
-// QueryQPRespSize is its length in bytes.
-const QueryQPRespSize = 128
 
 func (q QueryQPResp) Dest() QPDest               { return QPDest(q[0:32:32]) }
 func (q QueryQPResp) AltDest() QPDest            { return QPDest(q[32:64:64]) }
@@ -124,9 +123,6 @@ func (q QueryQPResp) SetSQSigAll(v uint8)        { q[122] = v }
 // ModifyQP is the request of MODIFY_QP (struct ib_uverbs_modify_qp).
 type ModifyQP []byte
 
-// ModifyQPSize is its length in bytes.
-const ModifyQPSize = 112
-
 func (m ModifyQP) Dest() QPDest                { return QPDest(m[0:32:32]) }
 func (m ModifyQP) AltDest() QPDest             { return QPDest(m[32:64:64]) }
 func (m ModifyQP) QPHandle() uint32            { return le.Uint32(m[64:]) }
@@ -179,18 +175,12 @@ func (m ModifyQP) SetAltTimeout(v uint8)       { m[109] = v }
 // ExModifyQP is the request of the extended MODIFY_QP (struct ib_uverbs_ex_modify_qp).
 type ExModifyQP []byte
 
-// ExModifyQPSize is its length in bytes.
-const ExModifyQPSize = 120
-
 func (e ExModifyQP) Base() ModifyQP        { return ModifyQP(e[0:112:112]) }
 func (e ExModifyQP) RateLimit() uint32     { return le.Uint32(e[112:]) }
 func (e ExModifyQP) SetRateLimit(v uint32) { le.PutUint32(e[112:], v) }
 
 // ExModifyQPResp is the answer to the extended MODIFY_QP (struct ib_uverbs_ex_modify_qp_resp).
 type ExModifyQPResp []byte
-
-// ExModifyQPRespSize is its length in bytes.
-const ExModifyQPRespSize = 8
 
 func (e ExModifyQPResp) CompMask() uint32           { return le.Uint32(e[0:]) }
 func (e ExModifyQPResp) SetCompMask(v uint32)       { le.PutUint32(e[0:], v) }

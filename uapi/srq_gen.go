@@ -2,11 +2,22 @@
 
 package uapi
 
+// Lengths in bytes.
+const (
+	CreateSRQSize         = 32
+	CreateSRQRespSize     = 16
+	ModifySRQSize         = 16
+	QuerySRQSize          = 16
+	QuerySRQRespSize      = 16
+	DestroySRQSize        = 16
+	DestroySRQRespSize    = 4
+	MLX5CreateSRQSize     = 32
+	MLX5CreateSRQRespSize = 8
+	CreateXSRQSize        = 48
+)
+
 // CreateSRQ is the request of CREATE_SRQ (struct ib_uverbs_create_srq).
 type CreateSRQ []byte
-
-// CreateSRQSize is its length in bytes.
-const CreateSRQSize = 32
 
 func (c CreateSRQ) UserHandle() uint64     { return le.Uint64(c[8:]) }
 func (c CreateSRQ) SetUserHandle(v uint64) { le.PutUint64(c[8:], v) }
@@ -22,9 +33,6 @@ func (c CreateSRQ) SetSRQLimit(v uint32)   { le.PutUint32(c[28:], v) }
 // CreateSRQResp is the answer to CREATE_SRQ (struct ib_uverbs_create_srq_resp).
 type CreateSRQResp []byte
 
-// CreateSRQRespSize is its length in bytes.
-const CreateSRQRespSize = 16
-
 func (c CreateSRQResp) SRQHandle() uint32     { return le.Uint32(c[0:]) }
 func (c CreateSRQResp) SetSRQHandle(v uint32) { le.PutUint32(c[0:], v) }
 func (c CreateSRQResp) MaxWR() uint32         { return le.Uint32(c[4:]) }
@@ -36,9 +44,6 @@ func (c CreateSRQResp) SetSRQN(v uint32)      { le.PutUint32(c[12:], v) }
 
 // ModifySRQ is the request of MODIFY_SRQ (struct ib_uverbs_modify_srq).
 type ModifySRQ []byte
-
-// ModifySRQSize is its length in bytes.
-const ModifySRQSize = 16
 
 func (m ModifySRQ) SRQHandle() uint32     { return le.Uint32(m[0:]) }
 func (m ModifySRQ) SetSRQHandle(v uint32) { le.PutUint32(m[0:], v) }
@@ -52,17 +57,11 @@ func (m ModifySRQ) SetSRQLimit(v uint32)  { le.PutUint32(m[12:], v) }
 // QuerySRQ is the request of QUERY_SRQ (struct ib_uverbs_query_srq).
 type QuerySRQ []byte
 
-// QuerySRQSize is its length in bytes.
-const QuerySRQSize = 16
-
 func (q QuerySRQ) SRQHandle() uint32     { return le.Uint32(q[8:]) }
 func (q QuerySRQ) SetSRQHandle(v uint32) { le.PutUint32(q[8:], v) }
 
 // QuerySRQResp is the answer to QUERY_SRQ (struct ib_uverbs_query_srq_resp).
 type QuerySRQResp []byte
-
-// QuerySRQRespSize is its length in bytes.
-const QuerySRQRespSize = 16
 
 func (q QuerySRQResp) MaxWR() uint32        { return le.Uint32(q[0:]) }
 func (q QuerySRQResp) SetMaxWR(v uint32)    { le.PutUint32(q[0:], v) }
@@ -74,26 +73,17 @@ func (q QuerySRQResp) SetSRQLimit(v uint32) { le.PutUint32(q[8:], v) }
 // DestroySRQ is the request of DESTROY_SRQ (struct ib_uverbs_destroy_srq).
 type DestroySRQ []byte
 
-// DestroySRQSize is its length in bytes.
-const DestroySRQSize = 16
-
 func (d DestroySRQ) SRQHandle() uint32     { return le.Uint32(d[8:]) }
 func (d DestroySRQ) SetSRQHandle(v uint32) { le.PutUint32(d[8:], v) }
 
 // DestroySRQResp says how many events the program has read (struct ib_uverbs_destroy_srq_resp).
 type DestroySRQResp []byte
 
-// DestroySRQRespSize is its length in bytes.
-const DestroySRQRespSize = 4
-
 func (d DestroySRQResp) EventsReported() uint32     { return le.Uint32(d[0:]) }
 func (d DestroySRQResp) SetEventsReported(v uint32) { le.PutUint32(d[0:], v) }
 
 // MLX5CreateSRQ is the driver data of the creation of an SRQ (struct mlx5_ib_create_srq).
 type MLX5CreateSRQ []byte
-
-// MLX5CreateSRQSize is its length in bytes.
-const MLX5CreateSRQSize = 32
 
 func (m MLX5CreateSRQ) BufAddr() uint64       { return le.Uint64(m[0:]) }
 func (m MLX5CreateSRQ) SetBufAddr(v uint64)   { le.PutUint64(m[0:], v) }
@@ -111,17 +101,11 @@ func (m MLX5CreateSRQ) SetReserved1(v uint32) { le.PutUint32(m[28:], v) }
 // MLX5CreateSRQResp is the driver's answer to the creation of an SRQ (struct mlx5_ib_create_srq_resp).
 type MLX5CreateSRQResp []byte
 
-// MLX5CreateSRQRespSize is its length in bytes.
-const MLX5CreateSRQRespSize = 8
-
 func (m MLX5CreateSRQResp) SRQN() uint32     { return le.Uint32(m[0:]) }
 func (m MLX5CreateSRQResp) SetSRQN(v uint32) { le.PutUint32(m[0:], v) }
 
 // CreateXSRQ is the request of CREATE_XSRQ (struct ib_uverbs_create_xsrq). Its answer is CreateSRQResp.
 type CreateXSRQ []byte
-
-// CreateXSRQSize is its length in bytes.
-const CreateXSRQSize = 48
 
 func (c CreateXSRQ) UserHandle() uint64     { return le.Uint64(c[8:]) }
 func (c CreateXSRQ) SetUserHandle(v uint64) { le.PutUint64(c[8:], v) }

@@ -2,12 +2,22 @@
 
 package uapi
 
+// Lengths in bytes.
+const (
+	VFIOUserHeaderSize       = 16
+	VFIOUserVersionSize      = 4
+	VFIODeviceInfoSize       = 16
+	VFIORegionInfoSize       = 32
+	VFIOIRQInfoSize          = 16
+	VFIOIRQSetSize           = 20
+	VFIOUserRegionAccessSize = 16
+	VFIOUserDMAMapSize       = 32
+	VFIOUserDMAUnmapSize     = 24
+)
+
 // VFIOUserHeader begins every message of the vfio-user protocol. Size counts the header too; a message that
 // reports an error is a header alone (docs/interop/vfio-user.rst of QEMU).
 type VFIOUserHeader []byte
-
-// VFIOUserHeaderSize is its length in bytes.
-const VFIOUserHeaderSize = 16
 
 func (b VFIOUserHeader) ID() uint16                   { return le.Uint16(b[0:]) }
 func (b VFIOUserHeader) SetID(v uint16)               { le.PutUint16(b[0:], v) }
@@ -23,9 +33,6 @@ func (b VFIOUserHeader) SetError(v uint32)            { le.PutUint32(b[12:], v) 
 // VFIOUserVersion begins the body of VERSION; the capabilities follow as JSON that ends with a zero byte.
 type VFIOUserVersion []byte
 
-// VFIOUserVersionSize is its length in bytes.
-const VFIOUserVersionSize = 4
-
 func (b VFIOUserVersion) Major() uint16     { return le.Uint16(b[0:]) }
 func (b VFIOUserVersion) SetMajor(v uint16) { le.PutUint16(b[0:], v) }
 func (b VFIOUserVersion) Minor() uint16     { return le.Uint16(b[2:]) }
@@ -33,9 +40,6 @@ func (b VFIOUserVersion) SetMinor(v uint16) { le.PutUint16(b[2:], v) }
 
 // VFIODeviceInfo is the body of GET_INFO (the first fields of struct vfio_device_info).
 type VFIODeviceInfo []byte
-
-// VFIODeviceInfoSize is its length in bytes.
-const VFIODeviceInfoSize = 16
 
 func (b VFIODeviceInfo) Argsz() uint32          { return le.Uint32(b[0:]) }
 func (b VFIODeviceInfo) SetArgsz(v uint32)      { le.PutUint32(b[0:], v) }
@@ -48,9 +52,6 @@ func (b VFIODeviceInfo) SetNumIRQs(v uint32)    { le.PutUint32(b[12:], v) }
 
 // VFIORegionInfo is the body of GET_REGION_INFO (struct vfio_region_info).
 type VFIORegionInfo []byte
-
-// VFIORegionInfoSize is its length in bytes.
-const VFIORegionInfoSize = 32
 
 func (b VFIORegionInfo) Argsz() uint32         { return le.Uint32(b[0:]) }
 func (b VFIORegionInfo) SetArgsz(v uint32)     { le.PutUint32(b[0:], v) }
@@ -68,9 +69,6 @@ func (b VFIORegionInfo) SetOffset(v uint64)    { le.PutUint64(b[24:], v) }
 // VFIOIRQInfo is the body of GET_IRQ_INFO (struct vfio_irq_info).
 type VFIOIRQInfo []byte
 
-// VFIOIRQInfoSize is its length in bytes.
-const VFIOIRQInfoSize = 16
-
 func (b VFIOIRQInfo) Argsz() uint32     { return le.Uint32(b[0:]) }
 func (b VFIOIRQInfo) SetArgsz(v uint32) { le.PutUint32(b[0:], v) }
 func (b VFIOIRQInfo) Flags() uint32     { return le.Uint32(b[4:]) }
@@ -82,9 +80,6 @@ func (b VFIOIRQInfo) SetCount(v uint32) { le.PutUint32(b[12:], v) }
 
 // VFIOIRQSet is the body of SET_IRQS without its data (struct vfio_irq_set).
 type VFIOIRQSet []byte
-
-// VFIOIRQSetSize is its length in bytes.
-const VFIOIRQSetSize = 20
 
 func (b VFIOIRQSet) Argsz() uint32     { return le.Uint32(b[0:]) }
 func (b VFIOIRQSet) SetArgsz(v uint32) { le.PutUint32(b[0:], v) }
@@ -100,9 +95,6 @@ func (b VFIOIRQSet) SetCount(v uint32) { le.PutUint32(b[16:], v) }
 // VFIOUserRegionAccess begins the bodies of REGION_READ and REGION_WRITE; the data follows.
 type VFIOUserRegionAccess []byte
 
-// VFIOUserRegionAccessSize is its length in bytes.
-const VFIOUserRegionAccessSize = 16
-
 func (b VFIOUserRegionAccess) Offset() uint64     { return le.Uint64(b[0:]) }
 func (b VFIOUserRegionAccess) SetOffset(v uint64) { le.PutUint64(b[0:], v) }
 func (b VFIOUserRegionAccess) Region() uint32     { return le.Uint32(b[8:]) }
@@ -112,9 +104,6 @@ func (b VFIOUserRegionAccess) SetCount(v uint32)  { le.PutUint32(b[12:], v) }
 
 // VFIOUserDMAMap is the body of DMA_MAP. Offset counts in the file that comes with the message.
 type VFIOUserDMAMap []byte
-
-// VFIOUserDMAMapSize is its length in bytes.
-const VFIOUserDMAMapSize = 32
 
 func (b VFIOUserDMAMap) Argsz() uint32       { return le.Uint32(b[0:]) }
 func (b VFIOUserDMAMap) SetArgsz(v uint32)   { le.PutUint32(b[0:], v) }
@@ -129,9 +118,6 @@ func (b VFIOUserDMAMap) SetLength(v uint64)  { le.PutUint64(b[24:], v) }
 
 // VFIOUserDMAUnmap is the body of DMA_UNMAP.
 type VFIOUserDMAUnmap []byte
-
-// VFIOUserDMAUnmapSize is its length in bytes.
-const VFIOUserDMAUnmapSize = 24
 
 func (b VFIOUserDMAUnmap) Argsz() uint32       { return le.Uint32(b[0:]) }
 func (b VFIOUserDMAUnmap) SetArgsz(v uint32)   { le.PutUint32(b[0:], v) }

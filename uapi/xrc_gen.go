@@ -2,11 +2,16 @@
 
 package uapi
 
+// Lengths in bytes.
+const (
+	OpenXRCDSize     = 16
+	OpenXRCDRespSize = 4
+	OpenQPSize       = 32
+	CreateQPRespSize = 32
+)
+
 // OpenXRCD is the request of OPEN_XRCD (struct ib_uverbs_open_xrcd).
 type OpenXRCD []byte
-
-// OpenXRCDSize is its length in bytes.
-const OpenXRCDSize = 16
 
 func (o OpenXRCD) FD() uint32         { return le.Uint32(o[8:]) }
 func (o OpenXRCD) SetFD(v uint32)     { le.PutUint32(o[8:], v) }
@@ -16,17 +21,11 @@ func (o OpenXRCD) SetOFlags(v uint32) { le.PutUint32(o[12:], v) }
 // OpenXRCDResp is the answer to OPEN_XRCD (struct ib_uverbs_open_xrcd_resp).
 type OpenXRCDResp []byte
 
-// OpenXRCDRespSize is its length in bytes.
-const OpenXRCDRespSize = 4
-
 func (o OpenXRCDResp) XRCDHandle() uint32     { return le.Uint32(o[0:]) }
 func (o OpenXRCDResp) SetXRCDHandle(v uint32) { le.PutUint32(o[0:], v) }
 
 // OpenQP is the request of OPEN_QP (struct ib_uverbs_open_qp). The domain is in the field of a PD.
 type OpenQP []byte
-
-// OpenQPSize is its length in bytes.
-const OpenQPSize = 32
 
 func (o OpenQP) UserHandle() uint64     { return le.Uint64(o[8:]) }
 func (o OpenQP) SetUserHandle(v uint64) { le.PutUint64(o[8:], v) }
@@ -39,9 +38,6 @@ func (o OpenQP) SetQPType(v uint8)      { o[24] = v }
 
 // CreateQPResp is the answer to OPEN_QP (struct ib_uverbs_create_qp_resp).
 type CreateQPResp []byte
-
-// CreateQPRespSize is its length in bytes.
-const CreateQPRespSize = 32
 
 func (c CreateQPResp) QPHandle() uint32          { return le.Uint32(c[0:]) }
 func (c CreateQPResp) SetQPHandle(v uint32)      { le.PutUint32(c[0:], v) }

@@ -8,18 +8,12 @@ import "time"
 // UnimplementedTestbed implements Testbed.
 type UnimplementedTestbed struct{}
 
-func (UnimplementedTestbed) Hosts() (r0 []Host) { return r0 }
-
+func (UnimplementedTestbed) Hosts() (r0 []Host)                      { return r0 }
 func (UnimplementedTestbed) Capability(token string) (r0 Capability) { return r0 }
-
-func (UnimplementedTestbed) Target() (r0 Target) { return r0 }
-
-func (UnimplementedTestbed) Log() (r0 MMIOLog) { return r0 }
-
-func (UnimplementedTestbed) Wire() (r0 Wire) { return r0 }
-
-func (UnimplementedTestbed) Faults() (r0 Faults) { return r0 }
-
+func (UnimplementedTestbed) Target() (r0 Target)                     { return r0 }
+func (UnimplementedTestbed) Log() (r0 MMIOLog)                       { return r0 }
+func (UnimplementedTestbed) Wire() (r0 Wire)                         { return r0 }
+func (UnimplementedTestbed) Faults() (r0 Faults)                     { return r0 }
 func (UnimplementedTestbed) Player(t Thread, host int, env map[string]string) (r0 Player, _ error) {
 	return r0, unimplemented("Testbed.Player")
 }
@@ -28,77 +22,57 @@ func (UnimplementedTestbed) Player(t Thread, host int, env map[string]string) (r
 type UnimplementedHost struct{}
 
 func (UnimplementedHost) Name() (r0 string) { return r0 }
-
 func (UnimplementedHost) NewProcess(t Thread, env map[string]string) (r0 Process, _ error) {
 	return r0, unimplemented("Host.NewProcess")
 }
-
-func (UnimplementedHost) Cores() (r0 int) { return r0 }
-
+func (UnimplementedHost) Cores() (r0 int)    { return r0 }
 func (UnimplementedHost) PageSize() (r0 int) { return r0 }
 
 // UnimplementedProcess implements Process.
 type UnimplementedProcess struct{}
 
-func (UnimplementedProcess) Host() (r0 Host) { return r0 }
-
+func (UnimplementedProcess) Host() (r0 Host)   { return r0 }
 func (UnimplementedProcess) Name() (r0 string) { return r0 }
-
 func (UnimplementedProcess) Start(t Thread, name string, core int, body func(Thread)) (r0 Thread) {
 	return r0
 }
-
 func (UnimplementedProcess) Devices(t Thread) (r0 []Device, _ error) {
 	return r0, unimplemented("Process.Devices")
 }
-
 func (UnimplementedProcess) Map(t Thread, length uint64, o MapOptions) (r0 Buffer, _ error) {
 	return r0, unimplemented("Process.Map")
 }
-
 func (UnimplementedProcess) Kill(t Thread) {}
 
 // UnimplementedBuffer implements Buffer.
 type UnimplementedBuffer struct{}
 
 func (UnimplementedBuffer) Addr() (r0 uint64) { return r0 }
-
-func (UnimplementedBuffer) Len() (r0 uint64) { return r0 }
-
+func (UnimplementedBuffer) Len() (r0 uint64)  { return r0 }
 func (UnimplementedBuffer) ReadAt(t Thread, p []byte, off int64) (r0 int, _ error) {
 	return r0, unimplemented("Buffer.ReadAt")
 }
-
 func (UnimplementedBuffer) WriteAt(t Thread, p []byte, off int64) (r0 int, _ error) {
 	return r0, unimplemented("Buffer.WriteAt")
 }
-
 func (UnimplementedBuffer) Unmap(t Thread) error { return unimplemented("Buffer.Unmap") }
 
 // UnimplementedThread implements Thread.
 type UnimplementedThread struct{}
 
-func (UnimplementedThread) Process() (r0 Process) { return r0 }
-
-func (UnimplementedThread) Name() (r0 string) { return r0 }
-
-func (UnimplementedThread) Now() (r0 time.Duration) { return r0 }
-
-func (UnimplementedThread) Sleep(d time.Duration) {}
-
-func (UnimplementedThread) Join(other Thread) {}
-
-func (UnimplementedThread) Work(d time.Duration) {}
-
+func (UnimplementedThread) Process() (r0 Process)        { return r0 }
+func (UnimplementedThread) Name() (r0 string)            { return r0 }
+func (UnimplementedThread) Now() (r0 time.Duration)      { return r0 }
+func (UnimplementedThread) Sleep(d time.Duration)        {}
+func (UnimplementedThread) Join(other Thread)            {}
+func (UnimplementedThread) Work(d time.Duration)         {}
 func (UnimplementedThread) Interrupt(other Thread) error { return unimplemented("Thread.Interrupt") }
 
 // UnimplementedDevice implements Device.
 type UnimplementedDevice struct{}
 
 func (UnimplementedDevice) Name() (r0 string) { return r0 }
-
 func (UnimplementedDevice) GUID() (r0 uint64) { return r0 }
-
 func (UnimplementedDevice) Open(t Thread) (r0 Context, _ error) {
 	return r0, unimplemented("Device.Open")
 }
@@ -106,161 +80,119 @@ func (UnimplementedDevice) Open(t Thread) (r0 Context, _ error) {
 // UnimplementedContext implements Context.
 type UnimplementedContext struct{}
 
-func (UnimplementedContext) Device() (r0 Device) { return r0 }
-
+func (UnimplementedContext) Device() (r0 Device)  { return r0 }
 func (UnimplementedContext) Close(t Thread) error { return unimplemented("Context.Close") }
-
 func (UnimplementedContext) QueryDevice(t Thread) (r0 DeviceAttr, _ error) {
 	return r0, unimplemented("Context.QueryDevice")
 }
-
 func (UnimplementedContext) QueryDeviceEx(t Thread, compMask uint32) (r0 DeviceAttrEx, _ error) {
 	return r0, unimplemented("Context.QueryDeviceEx")
 }
-
 func (UnimplementedContext) QueryPort(t Thread, port int) (r0 PortAttr, _ error) {
 	return r0, unimplemented("Context.QueryPort")
 }
-
 func (UnimplementedContext) QueryGID(t Thread, port, index int) (r0 GID, _ error) {
 	return r0, unimplemented("Context.QueryGID")
 }
-
 func (UnimplementedContext) QueryGIDEx(t Thread, port, index int, flags uint32) (r0 GIDEntry, _ error) {
 	return r0, unimplemented("Context.QueryGIDEx")
 }
-
 func (UnimplementedContext) QueryGIDTable(t Thread, entries []GIDEntry, flags uint32) (r0 int, _ error) {
 	return r0, unimplemented("Context.QueryGIDTable")
 }
-
 func (UnimplementedContext) QueryPKey(t Thread, port, index int) (r0 uint16, _ error) {
 	return r0, unimplemented("Context.QueryPKey")
 }
-
 func (UnimplementedContext) PKeyIndex(t Thread, port int, pkey uint16) (r0 int, _ error) {
 	return r0, unimplemented("Context.PKeyIndex")
 }
-
 func (UnimplementedContext) NumCompVectors() (r0 int) { return r0 }
-
 func (UnimplementedContext) InitAHFromWC(t Thread, port int, wc *WC, grh []byte) (r0 AHAttr, _ error) {
 	return r0, unimplemented("Context.InitAHFromWC")
 }
-
 func (UnimplementedContext) RawClock(t Thread) (r0 uint64, _ error) {
 	return r0, unimplemented("Context.RawClock")
 }
-
 func (UnimplementedContext) AllocPD(t Thread) (r0 PD, _ error) {
 	return r0, unimplemented("Context.AllocPD")
 }
-
 func (UnimplementedContext) ImportPD(t Thread, handle uint32) (r0 PD, _ error) {
 	return r0, unimplemented("Context.ImportPD")
 }
-
 func (UnimplementedContext) AllocTD(t Thread, attr TDInitAttr) (r0 TD, _ error) {
 	return r0, unimplemented("Context.AllocTD")
 }
-
 func (UnimplementedContext) AllocParentDomain(t Thread, attr ParentDomainAttr) (r0 PD, _ error) {
 	return r0, unimplemented("Context.AllocParentDomain")
 }
-
 func (UnimplementedContext) CreateCompChannel(t Thread) (r0 CompChannel, _ error) {
 	return r0, unimplemented("Context.CreateCompChannel")
 }
-
 func (UnimplementedContext) CreateCQ(t Thread, attr CQAttr) (r0 CQ, _ error) {
 	return r0, unimplemented("Context.CreateCQ")
 }
-
 func (UnimplementedContext) AllocDM(t Thread, attr DMAttr) (r0 DM, _ error) {
 	return r0, unimplemented("Context.AllocDM")
 }
-
 func (UnimplementedContext) OpenXRCD(t Thread, attr XRCDInitAttr) (r0 XRCD, _ error) {
 	return r0, unimplemented("Context.OpenXRCD")
 }
-
 func (UnimplementedContext) CreateQP(t Thread, attr QPInitAttr) (r0 QP, _ error) {
 	return r0, unimplemented("Context.CreateQP")
 }
-
 func (UnimplementedContext) OpenQP(t Thread, attr QPOpenAttr) (r0 QP, _ error) {
 	return r0, unimplemented("Context.OpenQP")
 }
-
 func (UnimplementedContext) CreateSRQEx(t Thread, attr SRQInitAttrEx) (r0 SRQ, _ error) {
 	return r0, unimplemented("Context.CreateSRQEx")
 }
-
 func (UnimplementedContext) AllocUAR(t Thread, flags uint32) (r0 UAR, _ error) {
 	return r0, unimplemented("Context.AllocUAR")
 }
-
 func (UnimplementedContext) AsyncEvent(t Thread, timeout time.Duration) (r0 AsyncEvent, _ error) {
 	return r0, unimplemented("Context.AsyncEvent")
 }
-
-func (UnimplementedContext) AckAsyncEvent(t Thread, ev AsyncEvent) {}
-
-func (UnimplementedContext) EventTypeStr(typ EventType) (r0 string) { return r0 }
-
+func (UnimplementedContext) AckAsyncEvent(t Thread, ev AsyncEvent)   {}
+func (UnimplementedContext) EventTypeStr(typ EventType) (r0 string)  { return r0 }
 func (UnimplementedContext) WCStatusStr(status WCStatus) (r0 string) { return r0 }
 
 // UnimplementedPD implements PD.
 type UnimplementedPD struct{}
 
-func (UnimplementedPD) Context() (r0 Context) { return r0 }
-
-func (UnimplementedPD) Handle() (r0 uint32) { return r0 }
-
-func (UnimplementedPD) Dealloc(t Thread) error { return unimplemented("PD.Dealloc") }
-
+func (UnimplementedPD) Context() (r0 Context)   { return r0 }
+func (UnimplementedPD) Handle() (r0 uint32)     { return r0 }
+func (UnimplementedPD) Dealloc(t Thread) error  { return unimplemented("PD.Dealloc") }
 func (UnimplementedPD) Unimport(t Thread) error { return unimplemented("PD.Unimport") }
-
 func (UnimplementedPD) ImportMR(t Thread, handle uint32) (r0 MR, _ error) {
 	return r0, unimplemented("PD.ImportMR")
 }
-
 func (UnimplementedPD) RegMR(t Thread, addr, length uint64, access AccessFlags) (r0 MR, _ error) {
 	return r0, unimplemented("PD.RegMR")
 }
-
 func (UnimplementedPD) RegMRIova(t Thread, addr, length, iova uint64, access AccessFlags) (r0 MR, _ error) {
 	return r0, unimplemented("PD.RegMRIova")
 }
-
 func (UnimplementedPD) AllocNullMR(t Thread) (r0 MR, _ error) {
 	return r0, unimplemented("PD.AllocNullMR")
 }
-
 func (UnimplementedPD) AdviseMR(t Thread, advice AdviseMRAdvice, flags AdviseMRFlags, ranges []SGE) error {
 	return unimplemented("PD.AdviseMR")
 }
-
 func (UnimplementedPD) RegDMMR(t Thread, dm DM, off, length uint64, access AccessFlags) (r0 MR, _ error) {
 	return r0, unimplemented("PD.RegDMMR")
 }
-
 func (UnimplementedPD) RegDmabufMR(t Thread, offset, length, iova uint64, fd int, access AccessFlags) (r0 MR, _ error) {
 	return r0, unimplemented("PD.RegDmabufMR")
 }
-
 func (UnimplementedPD) CreateQP(t Thread, attr QPInitAttr) (r0 QP, _ error) {
 	return r0, unimplemented("PD.CreateQP")
 }
-
 func (UnimplementedPD) CreateSRQ(t Thread, attr SRQInitAttr) (r0 SRQ, _ error) {
 	return r0, unimplemented("PD.CreateSRQ")
 }
-
 func (UnimplementedPD) CreateAH(t Thread, attr AHAttr) (r0 AH, _ error) {
 	return r0, unimplemented("PD.CreateAH")
 }
-
 func (UnimplementedPD) AllocMW(t Thread, typ MWType) (r0 MW, _ error) {
 	return r0, unimplemented("PD.AllocMW")
 }
@@ -271,11 +203,9 @@ type UnimplementedDM struct{}
 func (UnimplementedDM) CopyTo(t Thread, off uint64, p []byte) error {
 	return unimplemented("DM.CopyTo")
 }
-
 func (UnimplementedDM) CopyFrom(t Thread, p []byte, off uint64) error {
 	return unimplemented("DM.CopyFrom")
 }
-
 func (UnimplementedDM) Free(t Thread) error { return unimplemented("DM.Free") }
 
 // UnimplementedTD implements TD.
@@ -286,50 +216,35 @@ func (UnimplementedTD) Dealloc(t Thread) error { return unimplemented("TD.Deallo
 // UnimplementedMR implements MR.
 type UnimplementedMR struct{}
 
-func (UnimplementedMR) LKey() (r0 uint32) { return r0 }
-
-func (UnimplementedMR) RKey() (r0 uint32) { return r0 }
-
-func (UnimplementedMR) Addr() (r0 uint64) { return r0 }
-
-func (UnimplementedMR) Length() (r0 uint64) { return r0 }
-
-func (UnimplementedMR) Handle() (r0 uint32) { return r0 }
-
+func (UnimplementedMR) LKey() (r0 uint32)       { return r0 }
+func (UnimplementedMR) RKey() (r0 uint32)       { return r0 }
+func (UnimplementedMR) Addr() (r0 uint64)       { return r0 }
+func (UnimplementedMR) Length() (r0 uint64)     { return r0 }
+func (UnimplementedMR) Handle() (r0 uint32)     { return r0 }
 func (UnimplementedMR) Unimport(t Thread) error { return unimplemented("MR.Unimport") }
-
 func (UnimplementedMR) Rereg(t Thread, flags ReregFlags, pd PD, addr, length uint64, access AccessFlags) error {
 	return unimplemented("MR.Rereg")
 }
-
 func (UnimplementedMR) Counters(t Thread) (r0 []NamedCounter, _ error) {
 	return r0, unimplemented("MR.Counters")
 }
-
 func (UnimplementedMR) Dereg(t Thread) error { return unimplemented("MR.Dereg") }
 
 // UnimplementedCQ implements CQ.
 type UnimplementedCQ struct{}
 
-func (UnimplementedCQ) Cap() (r0 int) { return r0 }
-
-func (UnimplementedCQ) Context() (r0 any) { return r0 }
-
+func (UnimplementedCQ) Cap() (r0 int)                            { return r0 }
+func (UnimplementedCQ) Context() (r0 any)                        { return r0 }
 func (UnimplementedCQ) Poll(t Thread, wc []WC) (r0 int, _ error) { return r0, unimplemented("CQ.Poll") }
-
 func (UnimplementedCQ) PollWait(t Thread, wc []WC, timeout time.Duration) (r0 int, _ error) {
 	return r0, unimplemented("CQ.PollWait")
 }
-
 func (UnimplementedCQ) ReqNotify(t Thread, solicitedOnly bool) error {
 	return unimplemented("CQ.ReqNotify")
 }
-
-func (UnimplementedCQ) Resize(t Thread, cqe int) error { return unimplemented("CQ.Resize") }
-
+func (UnimplementedCQ) Resize(t Thread, cqe int) error        { return unimplemented("CQ.Resize") }
 func (UnimplementedCQ) Modify(t Thread, m CQModeration) error { return unimplemented("CQ.Modify") }
-
-func (UnimplementedCQ) Destroy(t Thread) error { return unimplemented("CQ.Destroy") }
+func (UnimplementedCQ) Destroy(t Thread) error                { return unimplemented("CQ.Destroy") }
 
 // UnimplementedCompChannel implements CompChannel.
 type UnimplementedCompChannel struct{}
@@ -337,85 +252,63 @@ type UnimplementedCompChannel struct{}
 func (UnimplementedCompChannel) Event(t Thread, timeout time.Duration) (r0 CQ, _ error) {
 	return r0, unimplemented("CompChannel.Event")
 }
-
 func (UnimplementedCompChannel) Ack(t Thread, cq CQ, n int) {}
-
-func (UnimplementedCompChannel) Destroy(t Thread) error { return unimplemented("CompChannel.Destroy") }
+func (UnimplementedCompChannel) Destroy(t Thread) error     { return unimplemented("CompChannel.Destroy") }
 
 // UnimplementedQP implements QP.
 type UnimplementedQP struct{}
 
-func (UnimplementedQP) QPN() (r0 uint32) { return r0 }
-
-func (UnimplementedQP) Caps() (r0 QPCap) { return r0 }
-
+func (UnimplementedQP) QPN() (r0 uint32)    { return r0 }
+func (UnimplementedQP) Caps() (r0 QPCap)    { return r0 }
 func (UnimplementedQP) State() (r0 QPState) { return r0 }
-
-func (UnimplementedQP) Context() (r0 any) { return r0 }
-
+func (UnimplementedQP) Context() (r0 any)   { return r0 }
 func (UnimplementedQP) Modify(t Thread, attr *QPAttr, mask QPAttrMask) error {
 	return unimplemented("QP.Modify")
 }
-
 func (UnimplementedQP) Query(t Thread, mask QPAttrMask) (r0 QPAttr, r1 QPInitAttr, _ error) {
 	return r0, r1, unimplemented("QP.Query")
 }
-
 func (UnimplementedQP) PostSend(t Thread, wrs []SendWR) (r0 int, _ error) {
 	return r0, unimplemented("QP.PostSend")
 }
-
 func (UnimplementedQP) PostRecv(t Thread, wrs []RecvWR) (r0 int, _ error) {
 	return r0, unimplemented("QP.PostRecv")
 }
-
 func (UnimplementedQP) BindMW(t Thread, mw MW, bind MWBind) error { return unimplemented("QP.BindMW") }
-
-func (UnimplementedQP) Destroy(t Thread) error { return unimplemented("QP.Destroy") }
-
+func (UnimplementedQP) Destroy(t Thread) error                    { return unimplemented("QP.Destroy") }
 func (UnimplementedQP) AttachMcast(t Thread, group GID, lid uint16) error {
 	return unimplemented("QP.AttachMcast")
 }
-
 func (UnimplementedQP) DetachMcast(t Thread, group GID, lid uint16) error {
 	return unimplemented("QP.DetachMcast")
 }
-
 func (UnimplementedQP) DataInOrder(t Thread, op WROpcode, flags uint32) (r0 int, _ error) {
 	return r0, unimplemented("QP.DataInOrder")
 }
-
 func (UnimplementedQP) Ex() (r0 QPEx) { return r0 }
 
 // UnimplementedUAR implements UAR.
 type UnimplementedUAR struct{}
 
 func (UnimplementedUAR) Info() (r0 UARInfo) { return r0 }
-
 func (UnimplementedUAR) Store(t Thread, off uint32, v uint64) error {
 	return unimplemented("UAR.Store")
 }
-
 func (UnimplementedUAR) Free(t Thread) error { return unimplemented("UAR.Free") }
 
 // UnimplementedSRQ implements SRQ.
 type UnimplementedSRQ struct{}
 
 func (UnimplementedSRQ) Num(t Thread) (r0 uint32, _ error) { return r0, unimplemented("SRQ.Num") }
-
-func (UnimplementedSRQ) Caps() (r0 SRQAttr) { return r0 }
-
+func (UnimplementedSRQ) Caps() (r0 SRQAttr)                { return r0 }
 func (UnimplementedSRQ) PostRecv(t Thread, wrs []RecvWR) (r0 int, _ error) {
 	return r0, unimplemented("SRQ.PostRecv")
 }
-
 func (UnimplementedSRQ) Modify(t Thread, attr SRQAttr, mask SRQAttrMask) error {
 	return unimplemented("SRQ.Modify")
 }
-
 func (UnimplementedSRQ) Query(t Thread) (r0 SRQAttr, _ error) { return r0, unimplemented("SRQ.Query") }
-
-func (UnimplementedSRQ) Destroy(t Thread) error { return unimplemented("SRQ.Destroy") }
+func (UnimplementedSRQ) Destroy(t Thread) error               { return unimplemented("SRQ.Destroy") }
 
 // UnimplementedXRCD implements XRCD.
 type UnimplementedXRCD struct{}
@@ -430,12 +323,9 @@ func (UnimplementedAH) Destroy(t Thread) error { return unimplemented("AH.Destro
 // UnimplementedMW implements MW.
 type UnimplementedMW struct{}
 
-func (UnimplementedMW) Type() (r0 MWType) { return r0 }
-
-func (UnimplementedMW) RKey() (r0 uint32) { return r0 }
-
-func (UnimplementedMW) SetRKey(rkey uint32) {}
-
+func (UnimplementedMW) Type() (r0 MWType)      { return r0 }
+func (UnimplementedMW) RKey() (r0 uint32)      { return r0 }
+func (UnimplementedMW) SetRKey(rkey uint32)    {}
 func (UnimplementedMW) Dealloc(t Thread) error { return unimplemented("MW.Dealloc") }
 
 // UnimplementedEventChannel implements EventChannel.
@@ -444,17 +334,13 @@ type UnimplementedEventChannel struct{}
 func (UnimplementedEventChannel) CreateID(t Thread, ps PortSpace, typ QPType, context any) (r0 CMID, _ error) {
 	return r0, unimplemented("EventChannel.CreateID")
 }
-
 func (UnimplementedEventChannel) GetEvent(t Thread, timeout time.Duration) (r0 *CMEvent, _ error) {
 	return r0, unimplemented("EventChannel.GetEvent")
 }
-
 func (UnimplementedEventChannel) Readable(t Thread) (r0 bool) { return r0 }
-
 func (UnimplementedEventChannel) AckEvent(t Thread, ev *CMEvent) error {
 	return unimplemented("EventChannel.AckEvent")
 }
-
 func (UnimplementedEventChannel) Destroy(t Thread) error {
 	return unimplemented("EventChannel.Destroy")
 }
@@ -462,80 +348,52 @@ func (UnimplementedEventChannel) Destroy(t Thread) error {
 // UnimplementedCMID implements CMID.
 type UnimplementedCMID struct{}
 
-func (UnimplementedCMID) Channel() (r0 EventChannel) { return r0 }
-
-func (UnimplementedCMID) Context() (r0 any) { return r0 }
-
-func (UnimplementedCMID) SetContext(v any) {}
-
-func (UnimplementedCMID) PortSpace() (r0 PortSpace) { return r0 }
-
-func (UnimplementedCMID) Type() (r0 QPType) { return r0 }
-
-func (UnimplementedCMID) Verbs() (r0 Context) { return r0 }
-
-func (UnimplementedCMID) Port() (r0 int) { return r0 }
-
-func (UnimplementedCMID) QP() (r0 QP) { return r0 }
-
+func (UnimplementedCMID) Channel() (r0 EventChannel)     { return r0 }
+func (UnimplementedCMID) Context() (r0 any)              { return r0 }
+func (UnimplementedCMID) SetContext(v any)               {}
+func (UnimplementedCMID) PortSpace() (r0 PortSpace)      { return r0 }
+func (UnimplementedCMID) Type() (r0 QPType)              { return r0 }
+func (UnimplementedCMID) Verbs() (r0 Context)            { return r0 }
+func (UnimplementedCMID) Port() (r0 int)                 { return r0 }
+func (UnimplementedCMID) QP() (r0 QP)                    { return r0 }
 func (UnimplementedCMID) LocalAddr() (r0 netip.AddrPort) { return r0 }
-
-func (UnimplementedCMID) PeerAddr() (r0 netip.AddrPort) { return r0 }
-
+func (UnimplementedCMID) PeerAddr() (r0 netip.AddrPort)  { return r0 }
 func (UnimplementedCMID) BindAddr(t Thread, addr netip.AddrPort) error {
 	return unimplemented("CMID.BindAddr")
 }
-
 func (UnimplementedCMID) ResolveAddr(t Thread, src, dst netip.AddrPort, timeout time.Duration) error {
 	return unimplemented("CMID.ResolveAddr")
 }
-
 func (UnimplementedCMID) ResolveRoute(t Thread, timeout time.Duration) error {
 	return unimplemented("CMID.ResolveRoute")
 }
-
 func (UnimplementedCMID) QueryPath(t Thread) (r0 []PathRecord, _ error) {
 	return r0, unimplemented("CMID.QueryPath")
 }
-
 func (UnimplementedCMID) CreateQP(t Thread, pd PD, attr QPInitAttr) (r0 QP, _ error) {
 	return r0, unimplemented("CMID.CreateQP")
 }
-
 func (UnimplementedCMID) DestroyQP(t Thread) error { return unimplemented("CMID.DestroyQP") }
-
 func (UnimplementedCMID) InitQPAttr(t Thread, state QPState) (r0 QPAttr, r1 QPAttrMask, _ error) {
 	return r0, r1, unimplemented("CMID.InitQPAttr")
 }
-
-func (UnimplementedCMID) Connect(t Thread, p *ConnParam) error { return unimplemented("CMID.Connect") }
-
-func (UnimplementedCMID) Listen(t Thread, backlog int) error { return unimplemented("CMID.Listen") }
-
-func (UnimplementedCMID) Accept(t Thread, p *ConnParam) error { return unimplemented("CMID.Accept") }
-
+func (UnimplementedCMID) Connect(t Thread, p *ConnParam) error  { return unimplemented("CMID.Connect") }
+func (UnimplementedCMID) Listen(t Thread, backlog int) error    { return unimplemented("CMID.Listen") }
+func (UnimplementedCMID) Accept(t Thread, p *ConnParam) error   { return unimplemented("CMID.Accept") }
 func (UnimplementedCMID) Reject(t Thread, private []byte) error { return unimplemented("CMID.Reject") }
-
-func (UnimplementedCMID) Establish(t Thread) error { return unimplemented("CMID.Establish") }
-
-func (UnimplementedCMID) Disconnect(t Thread) error { return unimplemented("CMID.Disconnect") }
-
-func (UnimplementedCMID) Notify(t Thread, ev EventType) error { return unimplemented("CMID.Notify") }
-
+func (UnimplementedCMID) Establish(t Thread) error              { return unimplemented("CMID.Establish") }
+func (UnimplementedCMID) Disconnect(t Thread) error             { return unimplemented("CMID.Disconnect") }
+func (UnimplementedCMID) Notify(t Thread, ev EventType) error   { return unimplemented("CMID.Notify") }
 func (UnimplementedCMID) JoinMulticast(t Thread, group netip.Addr, flags MulticastFlags, context any) error {
 	return unimplemented("CMID.JoinMulticast")
 }
-
 func (UnimplementedCMID) LeaveMulticast(t Thread, group netip.Addr) error {
 	return unimplemented("CMID.LeaveMulticast")
 }
-
 func (UnimplementedCMID) Migrate(t Thread, to EventChannel) error {
 	return unimplemented("CMID.Migrate")
 }
-
 func (UnimplementedCMID) SetOption(t Thread, level CMOptionLevel, name int, value []byte) error {
 	return unimplemented("CMID.SetOption")
 }
-
 func (UnimplementedCMID) Destroy(t Thread) error { return unimplemented("CMID.Destroy") }

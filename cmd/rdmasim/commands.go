@@ -142,8 +142,6 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 				if format == "jsonl" {
 					err = usagef("--format jsonl is for sweeps: give json, csv or table")
 				}
-			case req.Pcap != "":
-				req.Points, req.Axes, err = inProcess(c.Flags(), plan)
 			default:
 				return runSweep(c, plan, s, out, format)
 			}

@@ -48,7 +48,7 @@ type sweepFlags struct {
 var only = []string{"jobs", "memory", "worker-memory", "wall-limit", "store", "shard", "yes", "slurm", "partition", "time", "mem", "array-size", "program"}
 
 func (s *sweepFlags) flags(f *pflag.FlagSet) {
-	f.StringArrayVar(&s.Sweep, "sweep", nil, "run for each value: `key=v1,v2,...`, key=LOW:HIGH:STEP, key=LOW..HIGH+STEP, key=LOW..HIGH*FACTOR, key=@FILE, or key,key=a:b,c:d for keys that change together; several sweeps give every combination")
+	f.StringArrayVar(&s.Sweep, "sweep", nil, "run for each value: `key=v1,v2,...`, key=LOW:HIGH:STEP, key=LOW..HIGH+STEP, key=LOW..HIGH*FACTOR, key=@FILE, or key,key=a:b,c:d for keys that change together; \"a,b\" is one value; several sweeps give every combination")
 	f.IntVar(&s.Seeds, "seeds", 0, "run each point with `N` seeds, from --seed up, and give means with 95 % confidence intervals")
 	f.StringVar(&s.Sample, "sample", "", "run a sample of the grid instead of all points: `N` points of a Latin hypercube, or random:N")
 	f.IntVarP(&s.jobs, "jobs", "j", runtime.GOMAXPROCS(0), "worker processes of a sweep")
@@ -179,7 +179,14 @@ func runSweep(c *cobra.Command, plan *sweep.Plan, s *sweepFlags, out, format str
 	if err := s.slurm.check(c.Flags()); err != nil {
 		return err
 	}
-	keepMemorySmall(sweep.SupervisorMemory)
+	recorded := plan.Request.Pcap != ""
+	if recorded {
+		if err := s.recorded(c.Flags()); err != nil {
+			return err
+		}
+	} else {
+		keepMemorySmall(sweep.SupervisorMemory)
+	}
 	sw, err := plan.Prepare()
 	if err != nil {
 		return err
@@ -194,6 +201,9 @@ func runSweep(c *cobra.Command, plan *sweep.Plan, s *sweepFlags, out, format str
 	}
 	defer remove()
 	o.Store = st
+	if recorded && sw.Points() > sweep.ManyPoints {
+		return usagef("--pcap records at most %d runs, and the sweep makes %d: give fewer values", sweep.ManyPoints, sw.Points())
+	}
 	if sw.Points() > sweep.ManyPoints && !s.yes {
 		return usagef("the sweep makes %s: --yes starts it, --sample N takes some of the points", sw.Estimate(c.Context(), o, 20*time.Second))
 	}
@@ -216,6 +226,17 @@ func runSweep(c *cobra.Command, plan *sweep.Plan, s *sweepFlags, out, format str
 		return err
 	}
 	return writeAnswer(c, answer, out, format, errors.Join(err, outcome.Err()))
+}
+
+// recorded prepares a sweep that one process runs into one capture.
+func (s *sweepFlags) recorded(f *pflag.FlagSet) error {
+	for _, name := range only {
+		if f.Changed(name) {
+			return usagef("--pcap records a sweep in one process, which keeps no results: leave out --%s", name)
+		}
+	}
+	s.store, s.jobs = noStore, 1
+	return nil
 }
 
 // writeAnswer writes the answer; err is what ended the runs.
@@ -269,28 +290,4 @@ func sweepWorkerCommand() *cobra.Command {
 	return &cobra.Command{Use: sweep.WorkerCommand, Hidden: true, Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
 		return sweep.Work(context.WithoutCancel(c.Context()), os.Stdin, os.Stdout)
 	}}
-}
-
-// inProcess returns the points of a sweep that one process runs, one after the other, into one capture, and the keys of its axes.
-func inProcess(f *pflag.FlagSet, plan *sweep.Plan) ([][]experiment.Setting, [][]string, error) {
-	for _, name := range only {
-		if f.Changed(name) {
-			return nil, nil, usagef("--pcap records a sweep in one process, which keeps no results: leave out --%s", name)
-		}
-	}
-	if plan.Seeds > 1 || plan.Grid.Sample != nil {
-		return nil, nil, usagef("--pcap records the points of a sweep in one file, and neither samples nor several seeds: leave those out")
-	}
-	sw, err := plan.Prepare() // which refuses values that cannot be, and one that is given twice
-	if err != nil {
-		return nil, nil, err
-	}
-	if sw.Points() > sweep.ManyPoints {
-		return nil, nil, usagef("--pcap records at most %d runs, and the sweep makes %d: give fewer values", sweep.ManyPoints, sw.Points())
-	}
-	var axes [][]string
-	for _, a := range plan.Grid.Axes {
-		axes = append(axes, a.Keys)
-	}
-	return sw.Settings(), axes, nil
 }

@@ -40,32 +40,19 @@ func TestFlagsOfASweepThatMeanNothing(t *testing.T) {
 	}
 }
 
-// A sweep over a value of the profile that is recorded names the profile of each point, as a sweep by workers does.
-func TestRecordedSweepNamesItsProfiles(t *testing.T) {
-	hashes := func(args ...string) string {
-		code, out := rdmasim(t, slices.Concat(short, args)...)
-		_, rest, ok := strings.Cut(out, "profile connectx-5 (")
-		if code != 0 || !ok {
-			t.Fatalf("%v: exit %d\n%s", args, code, out)
-		}
-		h, _, _ := strings.Cut(rest, ")")
-		return h
-	}
-	pcap := filepath.Join(t.TempDir(), "x.pcapng")
-	want := hashes("--set", "hca.pu_service=50ns") + ", " + hashes("--set", "hca.pu_service=60ns")
-	if got := hashes("--sweep", "hca.pu_service=50ns,60ns", "--pcap", pcap); got != want {
-		t.Errorf("profiles %s, want %s", got, want)
-	}
-}
-
 // A sweep that is recorded has the points of one by workers, also of keys that change together and of ranges, with the same numbers;
 // its file has the frames.
 func TestRecordedSweepIsAnySweep(t *testing.T) {
 	dir := t.TempDir()
+	comma := filepath.Join(dir, "mine,second.yaml")
+	if err := os.WriteFile(comma, []byte("name: mine\ntitle: mine\nextends: connectx-4\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, sweeps := range [][]string{
 		{"--sweep", "traffic.0.payload,traffic.0.window=8:16,64:32"},
 		{"--sweep", "uar.bf_busy=10ns,20ns", "--sweep", "traffic.0.payload=8,16"},
 		{"--sweep", "traffic.0.window=16..64*2"},
+		{"--sweep", `profile="` + comma + `",connectx-5`, "--seeds", "2"},
 	} {
 		args := slices.Concat(short, []string{"--format", "csv"}, sweeps)
 		code, want := rdmasim(t, slices.Concat(args, []string{"--store", "none"})...)
@@ -74,26 +61,13 @@ func TestRecordedSweepIsAnySweep(t *testing.T) {
 		}
 		pcap := filepath.Join(dir, "x.pcapng")
 		code, got := rdmasim(t, slices.Concat(args, []string{"--pcap", pcap})...)
-		if a, b := rows(got), rows(want); code != 0 || a != b || strings.Count(a, "\n") < 2 {
+		if code != 0 || got != want || strings.Count(got, "\n") < 3 {
 			t.Errorf("%v: exit %d\n%s\nwant\n%s", sweeps, code, got, want)
 		}
 		if st, err := os.Stat(pcap); err != nil || st.Size() < 1000 {
 			t.Errorf("%v: %v, %v", sweeps, st, err)
 		}
 	}
-}
-
-// rows are the lines of CSV about loads and threads, from the cell on that says so: a sweep by workers writes the swept values as numbers.
-func rows(out string) string {
-	var b strings.Builder
-	for line := range strings.Lines(out) {
-		for _, row := range []string{",traffic,", ",thread,"} {
-			if _, rest, ok := strings.Cut(line, row); ok {
-				b.WriteString(row + rest)
-			}
-		}
-	}
-	return b.String()
 }
 
 // An interrupt before anything was written is not said to have left results; a wrong environment is wrong usage.

@@ -45,17 +45,3 @@ func TestPlotOfOnePoint(t *testing.T) {
 		t.Errorf("%d pictures", len(p))
 	}
 }
-
-// So is a sweep over an experiment, a line for each point.
-func TestSweepOfAnExperimentIsDrawn(t *testing.T) {
-	x, err := Find("uar-factorial")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := pictures(t, x, experiment.Request{Set: []string{"duration_us=10"}, Points: [][]experiment.Setting{{{Key: "threads", Value: "2"}}, {{Key: "threads", Value: "4"}}}})["uar-factorial.svg"]
-	for _, want := range []string{">shared by 2, lock=none, threads=2<", ">shared by all, lock=QP lock, threads=4<", ">own<"} {
-		if !strings.Contains(p, want) {
-			t.Errorf("no %s", want)
-		}
-	}
-}

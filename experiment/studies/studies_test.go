@@ -3,7 +3,6 @@ package studies
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -41,29 +40,6 @@ func TestBFRegMapNumbers(t *testing.T) {
 				t.Errorf("%s: got %swant %s", set, got, w)
 			}
 		}
-	}
-}
-
-// A sweep over hypotheses names all of them, and an impossible value is reported before the
-// first point runs.
-func TestSweepOfHypotheses(t *testing.T) {
-	x, err := Find("bfreg-map")
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := x.Execute(t.Context(), experiment.Request{Seed: 1, Set: []string{"qps=1"}, Points: [][]experiment.Setting{{{Key: "uar.bf_conflict", Value: "refetch"}}, {{Key: "uar.bf_conflict", Value: "serialize"}}}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"uar.bf_conflict=refetch", "uar.bf_conflict=serialize"} {
-		if !slices.Contains(res.Hypotheses, want) {
-			t.Errorf("hypotheses %v lack %s", res.Hypotheses, want)
-		}
-	}
-	var u *experiment.UsageError
-	res, err = x.Execute(t.Context(), experiment.Request{Seed: 1, Points: [][]experiment.Setting{{{Key: "uar.bf_conflict", Value: "none"}}, {{Key: "uar.bf_conflict", Value: "sometimes"}}}}, nil)
-	if !errors.As(err, &u) || res != nil {
-		t.Errorf("got %v and a result: %v, want a usage error before the run", err, res != nil)
 	}
 }
 

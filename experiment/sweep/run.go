@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/experiment/sweep/store"
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
 )
@@ -31,15 +30,6 @@ func (p *Plan) Prepare() (*Sweep, error) {
 
 // Points is the number of runs.
 func (s *Sweep) Points() int { return s.r.n }
-
-// Settings are the settings of each run, in order.
-func (s *Sweep) Settings() [][]experiment.Setting {
-	all := make([][]experiment.Setting, s.r.n)
-	for i := range all {
-		all[i], _ = s.r.point(i)
-	}
-	return all
-}
 
 // Model is the version of the model, for the store.
 func (s *Sweep) Model() string { return s.r.model }

@@ -85,11 +85,15 @@ func (r *prepared) run(ctx context.Context, o *Options) (*Outcome, error) {
 	work, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s := &supervisor{prepared: r, o: o, out: out, next: o.Shard, cancel: cancel}
-	var wg sync.WaitGroup
-	for range min(o.Workers, out.points) {
-		wg.Go(func() { s.worker(work) })
+	if r.Request.Pcap != "" {
+		s.record(ctx)
+	} else {
+		var wg sync.WaitGroup
+		for range min(o.Workers, out.points) {
+			wg.Go(func() { s.worker(work) })
+		}
+		wg.Wait()
 	}
-	wg.Wait()
 	if s.fatal != nil {
 		return out, s.fatal
 	}
@@ -106,6 +110,27 @@ func (s *supervisor) take() int {
 	i := s.next
 	s.next += max(s.o.Shards, 1)
 	return i
+}
+
+// record runs the points in this process, one after the other, into one capture.
+func (s *supervisor) record(ctx context.Context) {
+	end, err := s.prep.Record(ctx)
+	if err != nil {
+		s.fail(err)
+		return
+	}
+	w := &worker{s.prepared, s.o.Store}
+	for i := s.take(); i < s.n && s.fatal == nil; i = s.take() {
+		r := w.run(ctx, i)
+		if ctx.Err() != nil {
+			err = experiment.ErrInterrupted
+			break
+		}
+		s.accept(i, r)
+	}
+	if err = end(err); !errors.Is(err, experiment.ErrInterrupted) {
+		s.fail(err)
+	}
 }
 
 // worker keeps one worker process busy, and starts another when it ends.

@@ -126,7 +126,7 @@ func (w *worker) run(ctx context.Context, i int) reply {
 		return r
 	}
 	pt, seed := w.point(i)
-	res, err := w.prep.Run(ctx, pt, seed)
+	res, err := w.prep.Run(ctx, pt, seed, w.pointName(i))
 	if err != nil {
 		r.Error = err.Error()
 		return r

@@ -32,7 +32,7 @@ func (q *QP) buildSend(t *Thread, s *posting, w *verbs.SendWR) error {
 		return sq.tooManySGEs(w)
 	}
 	idx := sq.posted & uint32(sq.cnt-1)
-	s.ctrl, s.ds = int(idx)<<sq.shift, 1
+	s.ctrl, s.ds, s.copied = int(idx)<<sq.shift, 1, 0
 	s.block = q.block(s.ctrl)
 	ctrl := prm.CtrlSegment(s.block[:segSize:segSize])
 	fm := q.fence(w) | q.signal
@@ -203,6 +203,7 @@ func (q *QP) inlineData(t *Thread, s *posting, w *verbs.SendWR) error {
 	prm.InlineSegment(b).SetLen(int(n))
 	q.load(t, b[prm.InlineHeaderSize:], w.SGEs[0].Addr)
 	s.ds += prm.InlineSize(int(n)) / segSize
+	s.copied = int(n)
 	return nil
 }
 
@@ -223,6 +224,7 @@ func (q *QP) inlineList(t *Thread, s *posting, w *verbs.SendWR) error {
 	prm.InlineSegment(s.next(q)).SetLen(total)
 	q.gatherInline(t, s, w)
 	s.ds += prm.InlineSize(total) / segSize
+	s.copied = total
 	return nil
 }
 

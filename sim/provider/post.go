@@ -21,7 +21,7 @@ func (q *QP) PostSend(vt verbs.Thread, wrs []verbs.SendWR) (bad int, err error) 
 	if t.breaks(rule.TargetTakesNoPosts) && q.dct() {
 		return len(wrs), nil
 	}
-	left := q.sq.lock.acquire(t, p, q.sendCost(p, wrs))
+	left := q.sq.lock.acquire(t, p, p.Bookkeeping)
 	left += t.Core.Claim(t.P, &q.sq.line)
 	var s posting
 	for bad = range wrs {
@@ -30,6 +30,7 @@ func (q *QP) PostSend(vt verbs.Thread, wrs []verbs.SendWR) (bad int, err error) 
 			t.answers(&err)
 			break
 		}
+		left += s.cost(p)
 		s.nreq++
 	}
 	if err == nil {
@@ -57,60 +58,13 @@ func (q *QP) PostSend(vt verbs.Thread, wrs []verbs.SendWR) (bad int, err error) 
 //go:noinline
 func badRequest(n int, err error) error { return fmt.Errorf("post_send: request %d: %w", n, err) }
 
-// postCost is what sendCost was for a request with one entry.
-type postCost struct {
-	op     verbs.WROpcode
-	inline verbs.SendFlags
-	length uint32
-	cost   sim.Time // 0: none yet
-}
-
-// sendCost is the CPU time to build the list. Programs post many requests of one kind, one by one.
-func (q *QP) sendCost(p *Params, wrs []verbs.SendWR) sim.Time {
-	if len(wrs) != 1 || len(wrs[0].SGEs) != 1 {
-		return q.listCost(p, wrs)
+// cost is the CPU time to build a request, counted from what has been built: 16-byte units, of which the inline data take some,
+// and the further lines of the ring that they are in.
+func (s *posting) cost(p *Params) sim.Time {
+	segments := s.ds - 1
+	if s.copied > 0 {
+		segments -= prm.InlineSize(s.copied) / segSize
 	}
-	w, last := &wrs[0], &q.lastCost
-	if w.Opcode != last.op || w.Flags&verbs.SendInline != last.inline || w.SGEs[0].Length != last.length || last.cost == 0 {
-		*last = postCost{w.Opcode, w.Flags & verbs.SendInline, w.SGEs[0].Length, q.listCost(p, wrs)}
-	}
-	return last.cost
-}
-
-// listCost is the CPU time to build a list, from what it asks for.
-//
-//go:noinline
-func (q *QP) listCost(p *Params, wrs []verbs.SendWR) sim.Time {
-	d := p.Bookkeeping
-	for i := range wrs {
-		w := &wrs[i]
-		segs, payload := 0, 0
-		if q.typ == verbs.QPTUD {
-			segs = datagramSize / segSize
-		}
-		switch w.Opcode {
-		case verbs.WRRDMAWrite, verbs.WRRDMAWriteImm, verbs.WRRDMARead:
-			segs++
-		case verbs.WRAtomicCmpSwp, verbs.WRAtomicFetchAdd:
-			segs += 2
-		case verbs.WRBindMW:
-			segs = bindUnits - 1
-		case verbs.WRLocalInv:
-			segs = unbindUnits - 1
-		}
-		bytes := prm.CtrlSegmentSize + segs*segSize
-		if w.Flags&verbs.SendInline != 0 {
-			for j := range w.SGEs {
-				payload += int(w.SGEs[j].Length)
-			}
-			payload = min(payload, q.maxInl)
-			bytes += prm.InlineSize(payload)
-		} else {
-			segs += len(w.SGEs)
-			bytes += segSize * len(w.SGEs)
-		}
-		d += p.BuildWQE + sim.Time(segs)*p.BuildSegment + sim.Time((bytes-1)/wqebb)*p.BuildLine +
-			sim.Time((payload+wqebb-1)/wqebb)*p.InlineCopy
-	}
-	return d
+	return p.BuildWQE + sim.Time(segments)*p.BuildSegment + sim.Time((s.ds*segSize-1)/wqebb)*p.BuildLine +
+		sim.Time((s.copied+wqebb-1)/wqebb)*p.InlineCopy
 }

@@ -59,7 +59,6 @@ type QP struct {
 	doorbell uint64 // doorbells rung
 	blue     uint64 // BlueFlame pushes
 	source   inlinePageCache
-	lastCost postCost
 	sendCQ   *CQ
 	recvCQ   *CQ
 	srq      *SRQ // or nil

@@ -3,6 +3,7 @@ package provider
 import (
 	"fmt"
 
+	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/sim/rule"
 	"github.com/rdmasim/rdmasim/verbs"
 )
@@ -71,15 +72,16 @@ func (q *QP) reset() {
 
 // Query is ibv_query_qp.
 func (q *QP) Query(vt verbs.Thread, mask verbs.QPAttrMask) (verbs.QPAttr, verbs.QPInitAttr, error) {
-	t := q.ctx.enter(vt)
-	a, err := q.ctx.u.QueryQP(t.caller, q.h, mask)
+	return q.ctx.queryQP(vt, q.h, mask, q.init, q.Caps(), &q.state)
+}
+
+// queryQP is Query of any QP. The state that the kernel answers is the one that the library keeps.
+func (c *Context) queryQP(vt verbs.Thread, h kernel.Handle, mask verbs.QPAttrMask, init verbs.QPInitAttr, caps verbs.QPCap, state *verbs.QPState) (verbs.QPAttr, verbs.QPInitAttr, error) {
+	a, err := c.u.QueryQP(c.enter(vt).caller, h, mask)
 	if err != nil {
 		return verbs.QPAttr{}, verbs.QPInitAttr{}, fmt.Errorf("query_qp: %w", err)
 	}
-	a.Cap = q.Caps()
-	q.state = a.State
-	init := q.init
-	init.Cap = a.Cap
+	a.Cap, init.Cap, *state = caps, caps, a.State
 	return a, init, nil
 }
 

@@ -191,16 +191,7 @@ func (q *TargetQP) Modify(vt verbs.Thread, a *verbs.QPAttr, mask verbs.QPAttrMas
 
 // Query is ibv_query_qp.
 func (q *TargetQP) Query(vt verbs.Thread, mask verbs.QPAttrMask) (verbs.QPAttr, verbs.QPInitAttr, error) {
-	t := q.ctx.enter(vt)
-	a, err := q.ctx.u.QueryQP(t.caller, q.h, mask)
-	if err != nil {
-		return verbs.QPAttr{}, verbs.QPInitAttr{}, fmt.Errorf("query_qp: %w", err)
-	}
-	a.Cap = q.Caps()
-	q.state = a.State
-	init := q.init
-	init.Cap = a.Cap
-	return a, init, nil
+	return q.ctx.queryQP(vt, q.h, mask, q.init, q.Caps(), &q.state)
 }
 
 // Destroy is ibv_destroy_qp: it closes the handle.

@@ -105,9 +105,7 @@ func (ch *eventChannel) AckEvent(t verbs.Thread, ev *verbs.CMEvent) error {
 	if !ok {
 		in = ev
 	}
-	err := ch.EventChannel.AckEvent(innerThread(t), in)
-	ch.r.add(t, "ack_cm_event", list(ev.Type), err)
-	return err
+	return ch.r.add(t, "ack_cm_event", list(ev.Type), ch.EventChannel.AckEvent(innerThread(t), in))
 }
 
 func (ch *eventChannel) Readable(t verbs.Thread) bool {
@@ -115,9 +113,7 @@ func (ch *eventChannel) Readable(t verbs.Thread) bool {
 }
 
 func (ch *eventChannel) Destroy(t verbs.Thread) error {
-	err := ch.EventChannel.Destroy(innerThread(t))
-	ch.r.add(t, "destroy_event_channel", nil, err)
-	return err
+	return ch.r.add(t, "destroy_event_channel", nil, ch.EventChannel.Destroy(innerThread(t)))
 }
 
 func (r *Recorder) id(id verbs.CMID) *cmID {

@@ -16,9 +16,7 @@ type context struct {
 func (c *context) Device() verbs.Device { return c.dev }
 
 func (c *context) Close(t verbs.Thread) error {
-	err := c.Context.Close(innerThread(t))
-	c.r.add(t, "close_device", nil, err)
-	return err
+	return c.r.add(t, "close_device", nil, c.Context.Close(innerThread(t)))
 }
 
 // Queries are recorded with what two targets of one kind must share; numbers that
@@ -209,9 +207,7 @@ type td struct {
 }
 
 func (d *td) Dealloc(t verbs.Thread) error {
-	err := d.TD.Dealloc(innerThread(t))
-	d.r.add(t, "dealloc_td", nil, err)
-	return err
+	return d.r.add(t, "dealloc_td", nil, d.TD.Dealloc(innerThread(t)))
 }
 
 type uar struct {
@@ -220,15 +216,11 @@ type uar struct {
 }
 
 func (u *uar) Store(t verbs.Thread, off uint32, v uint64) error {
-	err := u.UAR.Store(innerThread(t), off, v)
-	u.r.add(t, "uar_store", list(mask(off)), err)
-	return err
+	return u.r.add(t, "uar_store", list(mask(off)), u.UAR.Store(innerThread(t), off, v))
 }
 
 func (u *uar) Free(t verbs.Thread) error {
-	err := u.UAR.Free(innerThread(t))
-	u.r.add(t, "devx_free_uar", nil, err)
-	return err
+	return u.r.add(t, "devx_free_uar", nil, u.UAR.Free(innerThread(t)))
 }
 
 func barePD(p verbs.PD) verbs.PD {

@@ -93,15 +93,11 @@ func (v *directVAR) Map(t verbs.Thread) (uint64, error) {
 }
 
 func (v *directVAR) Unmap(t verbs.Thread, addr uint64) error {
-	err := v.VAR.Unmap(innerThread(t), addr)
-	v.r.add(t, "munmap of VAR", nil, err)
-	return err
+	return v.r.add(t, "munmap of VAR", nil, v.VAR.Unmap(innerThread(t), addr))
 }
 
 func (v *directVAR) Free(t verbs.Thread) error {
-	err := v.VAR.Free(innerThread(t))
-	v.r.add(t, "mlx5dv_free_var", nil, err)
-	return err
+	return v.r.add(t, "mlx5dv_free_var", nil, v.VAR.Free(innerThread(t)))
 }
 
 func (c *context) AllocDirectDM(t verbs.Thread, a verbs.DMAttr, da verbs.DirectDMAttr) (m verbs.DM, err error) {
@@ -189,9 +185,7 @@ func (c *context) CreateMkey(t verbs.Thread, p verbs.PD, flags uint32, entries u
 
 func (m *mkey) Destroy(t verbs.Thread) error {
 	k := m.r.key(m.LKey())
-	err := m.Mkey.Destroy(innerThread(t))
-	m.r.add(t, "mlx5dv_destroy_mkey", list(k), err)
-	return err
+	return m.r.add(t, "mlx5dv_destroy_mkey", list(k), m.Mkey.Destroy(innerThread(t)))
 }
 
 func (c *context) RegDirectDmabufMR(t verbs.Thread, p verbs.PD, offset, length, iova uint64, fd int, access verbs.AccessFlags,

@@ -17,21 +17,15 @@ func (c *context) AllocDM(t verbs.Thread, a verbs.DMAttr) (verbs.DM, error) {
 }
 
 func (m *dm) CopyTo(t verbs.Thread, off uint64, p []byte) error {
-	err := m.DM.CopyTo(innerThread(t), off, p)
-	m.r.add(t, "memcpy_to_dm", list(off, len(p)), err)
-	return err
+	return m.r.add(t, "memcpy_to_dm", list(off, len(p)), m.DM.CopyTo(innerThread(t), off, p))
 }
 
 func (m *dm) CopyFrom(t verbs.Thread, p []byte, off uint64) error {
-	err := m.DM.CopyFrom(innerThread(t), p, off)
-	m.r.add(t, "memcpy_from_dm", list(off, len(p)), err)
-	return err
+	return m.r.add(t, "memcpy_from_dm", list(off, len(p)), m.DM.CopyFrom(innerThread(t), p, off))
 }
 
 func (m *dm) Free(t verbs.Thread) error {
-	err := m.DM.Free(innerThread(t))
-	m.r.add(t, "free_dm", nil, err)
-	return err
+	return m.r.add(t, "free_dm", nil, m.DM.Free(innerThread(t)))
 }
 
 func (p *pd) RegDMMR(t verbs.Thread, d verbs.DM, off, length uint64, access verbs.AccessFlags) (verbs.MR, error) {

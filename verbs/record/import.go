@@ -72,9 +72,7 @@ func (c *context) ImportPD(t verbs.Thread, handle uint32) (verbs.PD, error) {
 }
 
 func (p *pd) Unimport(t verbs.Thread) error {
-	err := p.PD.Unimport(innerThread(t))
-	p.c.r.add(t, "unimport_pd", nil, err)
-	return err
+	return p.c.r.add(t, "unimport_pd", nil, p.PD.Unimport(innerThread(t)))
 }
 
 func (p *pd) ImportMR(t verbs.Thread, handle uint32) (verbs.MR, error) {
@@ -83,7 +81,5 @@ func (p *pd) ImportMR(t verbs.Thread, handle uint32) (verbs.MR, error) {
 }
 
 func (m *mr) Unimport(t verbs.Thread) error {
-	err := m.MR.Unimport(innerThread(t))
-	m.r.add(t, "unimport_mr", nil, err)
-	return err
+	return m.r.add(t, "unimport_mr", nil, m.MR.Unimport(innerThread(t)))
 }

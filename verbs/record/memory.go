@@ -58,9 +58,7 @@ func (b *buffer) paged(t verbs.Thread, name string, args []string, f func(verbs.
 	if !ok {
 		return fmt.Errorf("pages of a buffer of this target: %w", syscall.EOPNOTSUPP)
 	}
-	err := f(x)
-	b.r.add(t, name, args, err)
-	return err
+	return b.r.add(t, name, args, f(x))
 }
 
 func (b *buffer) part(off, n uint64) []string { return list(b.r.addr(b.Addr()+off), n) }
@@ -140,15 +138,11 @@ func (o *memObject) WriteAt(t verbs.Thread, p []byte, off int64) (int, error) {
 }
 
 func (o *memObject) Truncate(t verbs.Thread, size uint64) error {
-	err := o.MemObject.Truncate(innerThread(t), size)
-	o.r.add(t, "truncate", list(size), err)
-	return err
+	return o.r.add(t, "truncate", list(size), o.MemObject.Truncate(innerThread(t), size))
 }
 
 func (o *memObject) Close(t verbs.Thread) error {
-	err := o.MemObject.Close(innerThread(t))
-	o.r.add(t, "close", nil, err)
-	return err
+	return o.r.add(t, "close", nil, o.MemObject.Close(innerThread(t)))
 }
 
 // PageFaults passes through where the inner process can tell.

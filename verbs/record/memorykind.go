@@ -66,9 +66,7 @@ func (m *memory) Export(t verbs.Thread, b verbs.Buffer, off, n uint64) (verbs.Dm
 }
 
 func (m *memory) Close(t verbs.Thread) error {
-	err := m.Memory.Close(innerThread(t))
-	m.r.add(t, "close_memory", nil, err)
-	return err
+	return m.r.add(t, "close_memory", nil, m.Memory.Close(innerThread(t)))
 }
 
 // Migrate passes through where the inner buffer can be moved by its exporter.

@@ -28,9 +28,7 @@ func bareMW(w verbs.MW) verbs.MW {
 }
 
 func (w *mw) Dealloc(t verbs.Thread) error {
-	err := w.MW.Dealloc(innerThread(t))
-	w.r.add(t, "dealloc_mw", nil, err)
-	return err
+	return w.r.add(t, "dealloc_mw", nil, w.MW.Dealloc(innerThread(t)))
 }
 
 func bareMR(m verbs.MR) verbs.MR {

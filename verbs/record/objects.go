@@ -15,9 +15,7 @@ type pd struct {
 func (p *pd) Context() verbs.Context { return p.c }
 
 func (p *pd) Dealloc(t verbs.Thread) error {
-	err := p.PD.Dealloc(innerThread(t))
-	p.c.r.add(t, "dealloc_pd", nil, err)
-	return err
+	return p.c.r.add(t, "dealloc_pd", nil, p.PD.Dealloc(innerThread(t)))
 }
 
 func (p *pd) RegMR(t verbs.Thread, addr, length uint64, access verbs.AccessFlags) (verbs.MR, error) {
@@ -51,9 +49,7 @@ type mr struct {
 
 func (m *mr) Dereg(t verbs.Thread) error {
 	k := m.r.key(m.LKey())
-	err := m.MR.Dereg(innerThread(t))
-	m.r.add(t, "dereg_mr", list(k), err)
-	return err
+	return m.r.add(t, "dereg_mr", list(k), m.MR.Dereg(innerThread(t)))
 }
 
 func (p *pd) AdviseMR(t verbs.Thread, advice verbs.AdviseMRAdvice, flags verbs.AdviseMRFlags, ranges []verbs.SGE) error {
@@ -103,9 +99,7 @@ type ah struct {
 }
 
 func (h *ah) Destroy(t verbs.Thread) error {
-	err := h.AH.Destroy(innerThread(t))
-	h.r.add(t, "destroy_ah", nil, err)
-	return err
+	return h.r.add(t, "destroy_ah", nil, h.AH.Destroy(innerThread(t)))
 }
 
 func bareAH(h verbs.AH) verbs.AH {
@@ -187,9 +181,7 @@ func (q *cq) PollWait(t verbs.Thread, wc []verbs.WC, timeout time.Duration) (int
 }
 
 func (q *cq) ReqNotify(t verbs.Thread, solicitedOnly bool) error {
-	err := q.CQ.ReqNotify(innerThread(t), solicitedOnly)
-	q.r.add(t, "req_notify_cq", list(solicitedOnly), err)
-	return err
+	return q.r.add(t, "req_notify_cq", list(solicitedOnly), q.CQ.ReqNotify(innerThread(t), solicitedOnly))
 }
 
 func (q *cq) Resize(t verbs.Thread, cqe int) error {
@@ -199,15 +191,11 @@ func (q *cq) Resize(t verbs.Thread, cqe int) error {
 }
 
 func (q *cq) Modify(t verbs.Thread, m verbs.CQModeration) error {
-	err := q.CQ.Modify(innerThread(t), m)
-	q.r.add(t, "modify_cq", list(m.Count, m.Period), err)
-	return err
+	return q.r.add(t, "modify_cq", list(m.Count, m.Period), q.CQ.Modify(innerThread(t), m))
 }
 
 func (q *cq) Destroy(t verbs.Thread) error {
-	err := q.CQ.Destroy(innerThread(t))
-	q.r.add(t, "destroy_cq", nil, err)
-	return err
+	return q.r.add(t, "destroy_cq", nil, q.CQ.Destroy(innerThread(t)))
 }
 
 type channel struct {
@@ -230,7 +218,5 @@ func (ch *channel) Ack(t verbs.Thread, q verbs.CQ, n int) {
 }
 
 func (ch *channel) Destroy(t verbs.Thread) error {
-	err := ch.CompChannel.Destroy(innerThread(t))
-	ch.r.add(t, "destroy_comp_channel", nil, err)
-	return err
+	return ch.r.add(t, "destroy_comp_channel", nil, ch.CompChannel.Destroy(innerThread(t)))
 }

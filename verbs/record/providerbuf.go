@@ -52,9 +52,7 @@ func (b *providerBuf) WriteAt(t verbs.Thread, p []byte, off int64) (int, error) 
 }
 
 func (b *providerBuf) Unmap(t verbs.Thread) error {
-	err := b.ProviderBuf.Unmap(innerThread(t))
-	b.c.r.add(t, "free_buf", nil, err)
-	return err
+	return b.c.r.add(t, "free_buf", nil, b.ProviderBuf.Unmap(innerThread(t)))
 }
 
 func (b *providerBuf) RegMR(t verbs.Thread, vp verbs.PD, addr, length uint64, access verbs.AccessFlags) (verbs.MR, error) {

@@ -158,14 +158,12 @@ func bareWRs(wrs []verbs.SendWR) []verbs.SendWR {
 
 func (q *qp) AttachMcast(t verbs.Thread, group verbs.GID, lid uint16) error {
 	err := q.QP.AttachMcast(innerThread(t), group, lid)
-	q.r.add(t, "attach_mcast", list(q.name(), group.String()), err)
-	return err
+	return q.r.add(t, "attach_mcast", list(q.name(), group.String()), err)
 }
 
 func (q *qp) DetachMcast(t verbs.Thread, group verbs.GID, lid uint16) error {
 	err := q.QP.DetachMcast(innerThread(t), group, lid)
-	q.r.add(t, "detach_mcast", list(q.name(), group.String()), err)
-	return err
+	return q.r.add(t, "detach_mcast", list(q.name(), group.String()), err)
 }
 
 func (q *qp) PostRecv(t verbs.Thread, wrs []verbs.RecvWR) (int, error) {
@@ -188,9 +186,7 @@ func (q *qp) post(t verbs.Thread, name string, args []string, bad int, err error
 
 func (q *qp) Destroy(t verbs.Thread) error {
 	name := q.name()
-	err := q.QP.Destroy(innerThread(t))
-	q.r.add(t, "destroy_qp", list(name), err)
-	return err
+	return q.r.add(t, "destroy_qp", list(name), q.QP.Destroy(innerThread(t)))
 }
 
 func (q *qp) DataInOrder(t verbs.Thread, op verbs.WROpcode, flags uint32) (int, error) {

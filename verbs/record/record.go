@@ -183,8 +183,8 @@ func (r *Recorder) addr(a uint64) string {
 	return fmt.Sprintf("%s+%#x", in.name, a-in.start)
 }
 
-// add records a call that has returned.
-func (r *Recorder) add(t verbs.Thread, name string, args []string, err error, results ...string) {
+// add records a call that has returned, and returns its error.
+func (r *Recorder) add(t verbs.Thread, name string, args []string, err error, results ...string) error {
 	c := Call{Name: name, Args: args, Results: results}
 	if t != nil {
 		c.Thread = t.Name()
@@ -196,9 +196,10 @@ func (r *Recorder) add(t verbs.Thread, name string, args []string, err error, re
 	defer r.mu.Unlock()
 	if r.counts != nil {
 		r.countCall(c.Thread, c.Name)
-		return
+		return err
 	}
 	r.calls = append(r.calls, c)
+	return err
 }
 
 // errnoNames are the errnos that verbs return.

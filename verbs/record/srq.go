@@ -49,9 +49,7 @@ func (s *srq) PostRecv(t verbs.Thread, wrs []verbs.RecvWR) (int, error) {
 }
 
 func (s *srq) Modify(t verbs.Thread, a verbs.SRQAttr, mask verbs.SRQAttrMask) error {
-	err := s.SRQ.Modify(innerThread(t), a, mask)
-	s.r.add(t, "modify_srq", list(fmt.Sprintf("%+v", a), uint32(mask)), err)
-	return err
+	return s.r.add(t, "modify_srq", list(fmt.Sprintf("%+v", a), uint32(mask)), s.SRQ.Modify(innerThread(t), a, mask))
 }
 
 func (s *srq) Query(t verbs.Thread) (verbs.SRQAttr, error) {
@@ -61,7 +59,5 @@ func (s *srq) Query(t verbs.Thread) (verbs.SRQAttr, error) {
 }
 
 func (s *srq) Destroy(t verbs.Thread) error {
-	err := s.SRQ.Destroy(innerThread(t))
-	s.r.add(t, "destroy_srq", nil, err)
-	return err
+	return s.r.add(t, "destroy_srq", nil, s.SRQ.Destroy(innerThread(t)))
 }

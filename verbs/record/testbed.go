@@ -160,9 +160,7 @@ func (p *process) DropRights(t verbs.Thread, memlock uint64) error {
 	if !ok {
 		return fmt.Errorf("rights of this target's processes: %w", syscall.EOPNOTSUPP)
 	}
-	err := d.DropRights(innerThread(t), memlock)
-	p.r.add(t, "drop_rights", list(memlock), err)
-	return err
+	return p.r.add(t, "drop_rights", list(memlock), d.DropRights(innerThread(t), memlock))
 }
 
 type player struct {

@@ -20,9 +20,7 @@ func bareXRCD(x verbs.XRCD) verbs.XRCD {
 }
 
 func (x *xrcd) Close(t verbs.Thread) error {
-	err := x.XRCD.Close(innerThread(t))
-	x.r.add(t, "close_xrcd", nil, err)
-	return err
+	return x.r.add(t, "close_xrcd", nil, x.XRCD.Close(innerThread(t)))
 }
 
 // OpenXRCD is recorded without the descriptor's number, which is the process's own affair.

@@ -24,6 +24,10 @@ func TestValues(t *testing.T) {
 	if err := os.WriteFile(file, []byte("# sizes\n64B\n\n4KiB # a page\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	words := filepath.Join(t.TempDir(), "words.txt")
+	if err := os.WriteFile(words, []byte("\"a,b\" # one\nc\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct{ text, want string }{
 		{"k=1,2,4", "1 2 4"},
 		{"k=1:96:8", "1 9 17 25 33 41 49 57 65 73 81 89"},
@@ -38,6 +42,11 @@ func TestValues(t *testing.T) {
 		{"k=@" + file, "64B 4KiB"},
 		{"k=a..b,c:d:e", "a..b c:d:e"}, // words that only look like ranges
 		{"k==1+1,-x", "=1+1 -x"},
+		{`profile="a,b.yaml",connectx-5`, "a,b.yaml connectx-5"},
+		{`k="1..9","1:9:2",1:3:1`, "1..9 1:9:2 1 2 3"},
+		{`a,b="x,y":1,"u:v":2`, "x,y:1 u:v:2"},
+		{`k="1..9"`, "1..9"},
+		{"k=@" + words, "a,b c"},
 	} {
 		var got []string
 		for _, v := range parse(t, c.text).Values {
@@ -69,6 +78,8 @@ func TestWhatIsNoSweep(t *testing.T) {
 		{"a,set.a=1:2", "given twice"},
 		{"k=@/nonexistent/v.txt", "the file of values"},
 		{"k=9..1", "empty or too wide"},
+		{`k="a,b`, "a double quote is not closed"},
+		{`k="a,b","a,b"`, "a,b is given twice"},
 		{"k=1:18446744073709551615:1", "more than 1000000 values"},
 	} {
 		if _, err := Parse(t.Context(), c.text, ""); err == nil || !strings.Contains(err.Error(), c.want) {

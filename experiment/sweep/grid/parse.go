@@ -13,8 +13,9 @@ import (
 
 // Parse reads one sweep: KEY=VALUES, or KEY,KEY=VALUES for keys that change together. VALUES are items with commas between
 // them. An item is a value, or LOW:HIGH:STEP, LOW..HIGH+STEP or LOW..HIGH*FACTOR, which include HIGH where they reach it; of
-// several keys it has a value for each with colons between them. VALUES may be @FILE, a file with one item a line; dir is
-// where its path begins. KEY=LOW..HIGH alone is an interval for samples.
+// several keys it has a value for each with colons between them. A value in double quotes is a word, whatever is in it:
+// commas, colons or points. VALUES may be @FILE, a file with one item a line; dir is where its path begins. KEY=LOW..HIGH
+// alone is an interval for samples.
 func Parse(ctx context.Context, text, dir string) (Axis, error) {
 	keys, list, ok := strings.Cut(text, "=")
 	if !ok || list == "" || keys == "" {
@@ -34,7 +35,7 @@ func Parse(ctx context.Context, text, dir string) (Axis, error) {
 		return Axis{}, err
 	}
 	if len(a.Keys) == 1 && len(items) == 1 {
-		if low, high, ok := strings.Cut(items[0], ".."); ok && !strings.ContainsAny(high, "+*") {
+		if low, high, ok := strings.Cut(items[0], ".."); ok && !strings.ContainsAny(high, `+*"`) {
 			return between(a, items[0], low, high)
 		}
 	}
@@ -76,7 +77,7 @@ func between(a Axis, item, low, high string) (Axis, error) {
 func items(ctx context.Context, list, dir string) ([]string, error) {
 	name, file := strings.CutPrefix(list, "@")
 	if !file {
-		return strings.Split(list, ","), nil
+		return split(list, ',')
 	}
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(dir, name)
@@ -88,12 +89,15 @@ func items(ctx context.Context, list, dir string) ([]string, error) {
 	var all []string
 	for n, line := range strings.Split(string(text), "\n") {
 		line, _, _ = strings.Cut(line, "#")
-		line = strings.TrimSpace(line)
-		if strings.Contains(line, ",") {
-			return nil, fmt.Errorf("%s:%d: write one item on each line, without a comma", name, n+1)
+		item, err := split(strings.TrimSpace(line), ',')
+		if err == nil && len(item) > 1 {
+			err = errors.New("write one item on each line, and a value with a comma in double quotes")
 		}
-		if line != "" {
-			all = append(all, line)
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", name, n+1, err)
+		}
+		if item[0] != "" {
+			all = append(all, item[0])
 		}
 	}
 	if len(all) == 0 {
@@ -102,9 +106,42 @@ func items(ctx context.Context, list, dir string) ([]string, error) {
 	return all, nil
 }
 
+// split splits a text at a separator that is not in double quotes.
+func split(text string, separator rune) ([]string, error) {
+	var all []string
+	begin, quoted := 0, false
+	for i, c := range text {
+		switch {
+		case c == '"':
+			quoted = !quoted
+		case c == separator && !quoted:
+			all, begin = append(all, text[begin:i]), i+1
+		}
+	}
+	if quoted {
+		return nil, fmt.Errorf("%s: a double quote is not closed", text[begin:])
+	}
+	return append(all, text[begin:]), nil
+}
+
+// unquote is the word that a text in double quotes stands for.
+func unquote(text string) (word string, quoted bool) {
+	if len(text) > 1 && text[0] == '"' && strings.IndexByte(text[1:], '"') == len(text)-2 {
+		return text[1 : len(text)-1], true
+	}
+	return text, false
+}
+
 // add adds the values of one item.
 func (a *Axis) add(item string) error {
-	parts := strings.Split(item, ":")
+	parts, err := split(item, ':')
+	if err != nil {
+		return err
+	}
+	whole := false
+	for i := range parts {
+		parts[i], whole = unquote(parts[i])
+	}
 	if len(a.Keys) > 1 {
 		if len(parts) != len(a.Keys) {
 			return fmt.Errorf("%s=%s: %d keys change together, and the item has %d values: give one for each, with colons between them", a.Name(), item, len(a.Keys), len(parts))
@@ -112,8 +149,11 @@ func (a *Axis) add(item string) error {
 		a.Values = append(a.Values, parts)
 		return nil
 	}
+	if whole && len(parts) == 1 {
+		a.Values = append(a.Values, parts)
+		return nil
+	}
 	values := []string{item}
-	var err error
 	low, rest, dots := strings.Cut(item, "..")
 	if _, _, kerr := quantityOf(low); kerr != nil {
 		dots = false // a text with two points

@@ -126,7 +126,7 @@ func (s *source) method(iface, name string, f *ast.FuncType) string {
 	if out == " (_ error)" {
 		out = " error"
 	}
-	return fmt.Sprintf("\nfunc (Unimplemented%s) %s(%s)%s {%s}\n", iface, name, s.params(f), out, body)
+	return fmt.Sprintf("func (Unimplemented%s) %s(%s)%s {%s}\n", iface, name, s.params(f), out, body)
 }
 
 func (s *source) params(f *ast.FuncType) string {

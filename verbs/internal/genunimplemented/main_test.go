@@ -44,7 +44,7 @@ func TestGenerate(t *testing.T) {
 	for _, want := range []string{
 		"import \"time\"\n",
 		"// UnimplementedT implements T.\ntype UnimplementedT struct{}\n",
-		"func (UnimplementedT) A() {}\n",
+		"func (UnimplementedT) A()                                      {}\n",
 		"B(x, y int, f func(T)) (r0 int, _ error) { return r0, unimplemented(\"T.B\") }\n",
 		"C(time.Duration) (r0 uint32, r1 uint32)",
 		"{ return r0, r1 }\n",
