@@ -113,18 +113,33 @@ func runAll(t *testing.T, dir string, steps []step) (failed, out string) {
 	return "", ""
 }
 
+// programs is the folder bin of all jobs here: the build of a job finds what the one before has linked, and that it is of this tree.
+var programs string
+
+func TestMain(m *testing.M) {
+	var err error
+	if programs, err = os.MkdirTemp("", "ci-programs-"); err != nil {
+		panic(err)
+	}
+	status := m.Run()
+	_ = os.RemoveAll(programs)
+	os.Exit(status)
+}
+
 // users is a folder such as a job of a user's repository has, with the project in rdmasim.
 func users(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	here, err := filepath.Abs(root)
-	if err == nil {
-		err = os.Symlink(here, filepath.Join(dir, "rdmasim"))
-	}
-	if err != nil {
+	link(t, absolute(t), filepath.Join(dir, "rdmasim"))
+	link(t, programs, filepath.Join(dir, "bin"))
+	return dir
+}
+
+func link(t *testing.T, to, name string) {
+	t.Helper()
+	if err := os.Symlink(to, name); err != nil {
 		t.Fatal(err)
 	}
-	return dir
 }
 
 // The first run has nothing to compare with and leaves a record, the second finds it the same, and one that differs from what the
@@ -237,14 +252,9 @@ func TestOwnWorkflow(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for _, name := range []string{"cmd", "fixtures", "go.mod"} { // the programs are built where the sources are
-		here, err := filepath.Abs(filepath.Join(root, name))
-		if err == nil {
-			err = os.Symlink(here, filepath.Join(dir, name))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		link(t, filepath.Join(absolute(t), name), filepath.Join(dir, name))
 	}
+	link(t, programs, filepath.Join(dir, "bin"))
 	steps := doc.Jobs["conform"].shell()
 	if len(steps) != 3 || !strings.HasPrefix(steps[0].Run, "go build ") {
 		t.Fatalf("steps %+v", steps)

@@ -25,6 +25,11 @@ func TestStoredProfilesLoad(t *testing.T) {
 	if got := List(); !slices.Equal(got, want) {
 		t.Errorf("profiles %v, want %v", got, want)
 	}
+	for _, n := range stored() {
+		if _, f, err := read(n); err != nil || f.Partial == slices.Contains(want, n) {
+			t.Errorf("%s: %v, and List takes it for a whole profile: %v", n, err, slices.Contains(want, n))
+		}
+	}
 	hashes := map[string]string{}
 	for _, n := range List() {
 		p := load(t, n)
