@@ -174,11 +174,9 @@ func stopChild(supervisor int, over <-chan error) bool {
 				continue
 			}
 			for state := ""; state != "T"; { // or it has ended
-				b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-				if err != nil {
+				if state = stateLetter(pid); state == "" {
 					break
 				}
-				state = strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))[statState]
 			}
 			if isChild(pid) {
 				return true
