@@ -24,7 +24,7 @@ func TestHiddenProcessesEnd(t *testing.T) {
 		ready := filepath.Join(shared(t), "ready")
 		t.Setenv("READY", ready)
 		run, out := u.start(t, "-no-odp", "--", bin) // with paging no process starts when the supervisor has ended
-		run.WaitDelay = time.Second // whoever is left has the output open
+		run.WaitDelay = time.Second                  // whoever is left has the output open
 		var pids []string
 		wait := func(n int) {
 			t.Helper()
