@@ -98,11 +98,11 @@ func (t *channels) open(l *seccomp.Listener, x *seccomp.Notif, flags uint64) {
 
 func (t *channels) openFor(l *seccomp.Listener, x *seccomp.Notif, flags uint64) error {
 	tid := int(x.PID)
-	proc, err := t.s.procs.ofThread(tid)
+	proc, err := t.s.procs.ofCaller(tid)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(t.s.procs.rights(proc, tid), t.s.m.loadCM()); err != nil {
+	if err := t.s.m.loadCM(); err != nil {
 		return err
 	}
 	if err := proc.files.Take(filesOfChannel); err != nil {

@@ -227,7 +227,7 @@ func TestQueueMemory(t *testing.T) {
 	})
 }
 
-// TestPerftest runs each program: several queue pairs, both directions and all sizes of one of them, waiting for events, datagrams,
+// TestPerftest runs each program: several queue pairs, both directions, and a message of many packets, waiting for events, datagrams,
 // shared receive queues, multicast and on-demand paging. An ordinary user runs four; with -perftest.all all have all flags.
 func TestPerftest(t *testing.T) {
 	each(t, func(t *testing.T, u user) {
@@ -236,7 +236,7 @@ func TestPerftest(t *testing.T) {
 			kept    int // of flags, the first ones (user.runs)
 			flags   []string
 		}{
-			{"ib_write_bw", 4, []string{"-n 100", "-q 8 -n 50", "-b -n 100", "-a -n 5"}},
+			{"ib_write_bw", 4, []string{"-n 100", "-q 8 -n 50", "-b -n 100", "-s 262144 -n 5", "-a -n 5"}},
 			{"ib_read_bw", 1, []string{"-n 100", "-q 8 -n 50", "-b -n 100", "-a -n 5"}},
 			{"ib_send_bw", 2, []string{"-n 100", "-e -n 100", "-q 8 -n 50", "-b -n 100", "-a -n 5"}},
 			{"ib_atomic_bw", 1, []string{"-n 100", "-q 8 -n 50", "-b -n 100"}},

@@ -154,10 +154,14 @@ func (u user) runs(i, kept int) bool {
 }
 
 // sessions are those of some sessions' flags that make a difference to a user: nobody but root has the device files by a mount, and so
-// for all others -path-calls changes nothing.
+// for all others -path-calls changes nothing. What other flags do does not depend on the user: beside root an ordinary user has the first
+// of them, or all with -exec.times.
 func (u user) sessions(flags ...[]string) [][]string {
 	if u.id == 0 {
 		return flags
+	}
+	if int(u.id) != os.Geteuid() && *times == 1 {
+		return flags[:1]
 	}
 	return slices.DeleteFunc(slices.Clone(flags), func(f []string) bool { return slices.Contains(f, "-path-calls") })
 }

@@ -59,7 +59,7 @@ func TestHostilePrograms(t *testing.T) {
 	bin := compile(t, "hostile")
 	n := *hostilePrograms
 	if n == 0 {
-		n = 8
+		n = 4 * *times
 	}
 	each(t, func(t *testing.T, u user) {
 		for i, flags := range u.sessions(hostileSessions...) {

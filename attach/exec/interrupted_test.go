@@ -21,7 +21,7 @@ var supervisedCalls = [][]string{{"ioctl", "region", "channel", "netlink", "file
 const ownCalls = 3
 
 var (
-	signalRounds = flag.Int("signals.rounds", 20, "how often calls of each kind are made under signals")
+	signalRounds = flag.Int("signals.rounds", 10, "how often calls of each kind are made under signals")
 	signalShare  = flag.Int("signals.share", 0, "of how many calls a signal may end one, in the best of ten runs; 0: any. It depends on how soon the supervisor gets a CPU")
 )
 
@@ -59,7 +59,7 @@ func TestSignalsDoNotEndCalls(t *testing.T) {
 	needs(t, "gcc")
 	bin := compile(t, "interrupted")
 	each(t, func(t *testing.T, u user) {
-		for _, flags := range [][]string{{}, {"-path-calls"}} {
+		for _, flags := range u.sessions([]string{}, []string{"-path-calls"}) {
 			for i, kinds := range supervisedCalls {
 				calm := u.interrupted(t, bin, flags, "plain", 0, kinds)
 				if calm.ended != 0 || calm.signals != 0 {
@@ -97,7 +97,7 @@ func TestNoCallHappensTwice(t *testing.T) {
 	needs(t, "gcc")
 	bin := compile(t, "interrupted")
 	each(t, func(t *testing.T, u user) {
-		for _, flags := range [][]string{{}, {"-path-calls"}, {"-settle"}} {
+		for _, flags := range u.sessions([]string{}, []string{"-path-calls"}, []string{"-settle"}) {
 			for i, kinds := range supervisedCalls {
 				calm := u.interrupted(t, bin, flags, "restart", 0, kinds)
 				for _, how := range []string{"restart", "stop"} {

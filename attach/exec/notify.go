@@ -153,10 +153,7 @@ func (n *notifier) ioctl(x *seccomp.Notif) {
 		_ = n.l.Continue(x.ID)
 		return
 	}
-	proc, err := n.s.procs.ofThread(tid)
-	if err == nil {
-		err = n.s.procs.rights(proc, tid)
-	}
+	proc, err := n.s.procs.ofCaller(tid)
 	if err != nil {
 		_ = n.l.Fail(x.ID, errno(err))
 		return

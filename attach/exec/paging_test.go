@@ -12,9 +12,9 @@ import (
 )
 
 var (
-	pagingSteps = flag.Int("paging.steps", 200, "changes of memory that TestPaging makes in each session")
+	pagingSteps = flag.Int("paging.steps", 120, "changes of memory that TestPaging makes in each session")
 	pagingSeed  = flag.Uint64("paging.seed", 1, "seed of the first session's changes")
-	pagingRace  = flag.Int("paging.race", 300, "for how many milliseconds threads of TestPagingRace change memory")
+	pagingRace  = flag.Int("paging.race", 100, "for how many milliseconds threads of TestPagingRace change memory")
 )
 
 // pagingSessions are the flags of sessions, and the schemes in which faults are reported.
@@ -52,7 +52,7 @@ func TestPagesThatWereRead(t *testing.T) {
 	needs(t, "gcc")
 	bin := compile(t, "paging")
 	each(t, func(t *testing.T, u user) {
-		for _, flags := range pagingSessions {
+		for _, flags := range u.sessions(pagingSessions...) {
 			u.paging(t, flags, "", bin, "reads")
 		}
 	})

@@ -50,6 +50,28 @@ func (t *processes) ofThread(tid int) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
+	return t.ofGroup(pid)
+}
+
+// ofCaller is the process of a thread that makes a call, with the rights of that thread.
+func (t *processes) ofCaller(tid int) (*process, error) {
+	status, err := wholeStatus(tid)
+	if err != nil {
+		return nil, err
+	}
+	pid, err := strconv.Atoi(statusValue(status, "Tgid:"))
+	if err != nil {
+		return nil, fmt.Errorf("process of thread %d: %w", tid, err)
+	}
+	p, err := t.ofGroup(pid)
+	if err != nil {
+		return nil, err
+	}
+	return p, t.rights(p, tid, status)
+}
+
+// ofGroup is the process of a number.
+func (t *processes) ofGroup(pid int) (*process, error) {
 	if p := t.byID[pid]; p != nil && p.mem.Alive() {
 		return p, nil
 	}

@@ -12,14 +12,10 @@ import (
 )
 
 // rights gives the kernel model the capabilities of the thread that makes a call. CAP_NET_RAW is
-// the thread's. A limit on locked memory counts when the process has a lower one than the
+// the thread's; status is what wholeStatus says of it. A limit on locked memory counts when the process has a lower one than the
 // session began with: a plain machine's own is often too low for a single queue.
-func (t *processes) rights(p *process, tid int) error {
-	v, err := threadStatus(tid, "CapEff:")
-	if err != nil {
-		return err
-	}
-	caps, err := strconv.ParseUint(v, 16, 64)
+func (t *processes) rights(p *process, tid int, status string) error {
+	caps, err := strconv.ParseUint(statusValue(status, "CapEff:"), 16, 64)
 	if err != nil {
 		return fmt.Errorf("capabilities of thread %d: %w", tid, err)
 	}
@@ -56,14 +52,46 @@ func threadGroup(tid int) (int, error) {
 
 // threadStatus is a line of a thread's status, which begins with key.
 func threadStatus(tid int, key string) (string, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", tid))
+	text, err := wholeStatus(tid)
 	if err != nil {
 		return "", err
 	}
-	if v := statusValue(string(text), key); v != "" {
+	if v := statusValue(text, key); v != "" {
 		return v, nil
 	}
 	return "", fmt.Errorf("thread %d: status without %s", tid, key)
+}
+
+// wholeStatus is the status of a thread. The kernel composes it anew for each open file, and so a call reads it once; package os would ask
+// three times as many system calls for it.
+func wholeStatus(tid int) (string, error) {
+	fd, err := openAgain("/proc/"+strconv.Itoa(tid)+"/status", unix.O_RDONLY)
+	if err != nil {
+		return "", err
+	}
+	defer unix.Close(fd)
+	var b [1 << 13]byte // the longest has some 1,600 bytes
+	n, err := unix.Read(fd, b[:])
+	for err == unix.EINTR {
+		n, err = unix.Read(fd, b[:])
+	}
+	if err != nil {
+		return "", fmt.Errorf("status of thread %d: %w", tid, err)
+	}
+	return string(b[:n]), nil
+}
+
+// openAgain opens a file, again if a signal interrupts it.
+func openAgain(path string, flags int) (fd int, err error) {
+	for {
+		if fd, err = unix.Open(path, flags|unix.O_CLOEXEC, 0); err != unix.EINTR {
+			break
+		}
+	}
+	if err != nil {
+		return -1, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	return fd, nil
 }
 
 // statusValue is the rest of the line that begins with key.

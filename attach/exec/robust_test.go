@@ -174,11 +174,9 @@ func stopChild(supervisor int, over <-chan error) bool {
 				continue
 			}
 			for state := ""; state != "T"; { // or it has ended
-				b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-				if err != nil {
+				if state = stateLetter(pid); state == "" {
 					break
 				}
-				state = strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))[statState]
 			}
 			if isChild(pid) {
 				return true
@@ -213,7 +211,7 @@ func TestSignalsToTheSupervisor(t *testing.T) {
 	needs(t, "ibv_devices")
 	bin := compile(t, "signals")
 	each(t, func(t *testing.T, u user) {
-		if out, status := u.session(t, "-path-calls", "--", bin, "5000"); status != 0 || !strings.Contains(out, "all opened") {
+		if out, status := u.session(t, "-path-calls", "--", bin, strconv.Itoa(1500**times)); status != 0 || !strings.Contains(out, "all opened") {
 			t.Errorf("status %d:\n%s", status, out)
 		}
 	})
@@ -230,7 +228,7 @@ func TestQueuesOfThreads(t *testing.T) {
 		threads, rounds = 4, 2
 	}
 	each(t, func(t *testing.T, u user) {
-		for _, flags := range [][]string{{}, {"-dynamic"}, {"-copy-queues"}, {"-dynamic", "-copy-queues"}} {
+		for _, flags := range u.sessions([]string{}, []string{"-dynamic"}, []string{"-copy-queues"}, []string{"-dynamic", "-copy-queues"}) {
 			args := append([]string{"-v"}, flags...)
 			out, status := u.session(t, append(args, "--", bin, strconv.Itoa(threads), strconv.Itoa(rounds), "300")...)
 			queues := 2 * (threads*rounds + 1)

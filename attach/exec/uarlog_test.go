@@ -22,7 +22,7 @@ import (
 )
 
 // postPrograms is how many programs of posts are run for each kind of registers.
-const postPrograms = 75
+const postPrograms = 45
 
 // TestUARLog runs random programs of posts by libmlx5 in a session and by sim/provider on a
 // testbed. What was stored to registers, the WQEs, the doorbell records, the completions and
@@ -33,7 +33,7 @@ func TestUARLog(t *testing.T) {
 	canListen(t)
 	n := postPrograms * *times
 	if testing.Short() {
-		n /= 5 // fewer programs may post nothing, and the log of nothing is not read
+		n /= 3 // fewer programs may post nothing, and the log of nothing is not read
 	}
 	for _, c := range []struct{ dynamic, copied bool }{{false, false}, {true, false}, {false, true}, {true, true}} {
 		t.Run(fmt.Sprintf("dynamic=%v,copied=%v", c.dynamic, c.copied), func(t *testing.T) {

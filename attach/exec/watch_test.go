@@ -110,7 +110,7 @@ func TestEndIsHeardFirst(t *testing.T) {
 	needs(t, "ibv_devinfo")
 	bin := compile(t, "ends")
 	for _, flags := range [][]string{nil, {"-copy-queues"}, {"-no-odp"}} {
-		if out, status := users()[0].session(t, append(flags, "--", bin, strconv.Itoa(6**times))...); status != 0 {
+		if out, status := users()[0].session(t, append(flags, "--", bin, strconv.Itoa(3**times))...); status != 0 {
 			t.Errorf("%v: status %d:\n%s", flags, status, out)
 		}
 	}

@@ -43,6 +43,7 @@ func (p *Port) WriteLive(was *Port) error {
 			}
 		}
 	}
+	var b builder
 	for _, f := range p.changing() {
 		if line, ok := old[f.name]; ok && line == f.line {
 			continue
@@ -52,8 +53,8 @@ func (p *Port) WriteLive(was *Port) error {
 		if was != nil {
 			at += ".new"
 		}
-		if err := os.WriteFile(at, []byte(f.line+"\n"), 0o444); err != nil { //nolint:gosec // as above
-			return err
+		if b.write(at, f.line+"\n"); b.err != nil {
+			return b.err
 		}
 		if was == nil {
 			continue
