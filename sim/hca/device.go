@@ -20,7 +20,9 @@
 //     receive WQE of recvqueue.go, an atomic) holds the queue's later packets back.
 //   - qp, and queuePairs, the table of QPs: it is what units find a QP by.
 //   - nic, what a driver makes a network interface of: SQs, RQs, TIRs and flow tables (eth_*.go). Only functions whose
-//     identity says so have it. Its packets share the port, the bus and the CQs with RDMA.
+//     identity says so have it. Its packets share the port, the bus and the CQs with RDMA. What needs no device (headers,
+//     checksums, the hashes of RSS) is in roce/ether; the rest uses queues, numbers, DMA and commands by more than 80 names, and
+//     so stays in this package.
 //   - the receive engine (arrival.go) and the registers (mmio.go), which find a QP and call it.
 //   - Device composes all that; commands, and what testers may ask, work on it.
 //
