@@ -42,4 +42,8 @@ func Register(s *spec.Suite) {
 	s.Case("RC-031", atomicWrite)
 	s.Case("RC-033", otherAddress)
 	s.Case("RC-034", randomMessages, spec.Deadline(10*time.Minute)) // timeouts of half a second, some hundred of them
+	s.Case("RC-035", timerInRNRWait)
+	s.Case("RC-036", silenceAfterRNR)
+	s.Case("RC-037", rnrTimerAlone)
+	s.Case("RC-038", announcedReceives)
 }

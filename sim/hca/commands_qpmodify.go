@@ -71,7 +71,7 @@ func (d *Device) takeOptional(q *qp, m prm.ModifyQPIn) {
 	if mask&prm.OptParPriPort != 0 {
 		to.PrimaryPath().SetVHCAPortNum(from.PrimaryPath().VHCAPortNum())
 	}
-	if mask&prm.OptParRNRTimeout != 0 {
+	if mask&prm.OptParRNRTimeout != 0 && (mask != prm.OptParRNRTimeout || !q.breaks(rule.RNRTimerChangesAlone)) {
 		to.SetMinRNRNAK(from.MinRNRNAK())
 	}
 	if mask&prm.OptParPMState != 0 {

@@ -140,7 +140,9 @@ func (q *responder) notReady() {
 // sendRNRNAK says that there is no receive WQE; nothing else changes. The later packets
 // of the burst draw no sequence NAK, and none is kept, since all come again.
 func (q *responder) sendRNRNAK() {
-	q.nak = rnrNAK
+	if !q.breaks(rule.RNRNAKSilencesWhatFollows) {
+		q.nak = rnrNAK
+	}
 	q.dropAhead()
 	q.answer(answerNAK, q.epsn, roce.RNRSyndrome(uint8(q.context().MinRNRNAK())))
 	q.u.standStill()
@@ -152,5 +154,9 @@ func (q *responder) ackSyndrome() roce.Syndrome {
 	if !q.u.p.Credits || q.rq.size == 0 {
 		return roce.SyndromeAck
 	}
-	return roce.AckSyndrome(roce.CreditCode(int(q.rq.pi - q.rq.ci)))
+	receives := int(q.rq.pi - q.rq.ci)
+	if q.breaks(rule.CreditsArePosted) {
+		receives = 2*receives + 2
+	}
+	return roce.AckSyndrome(roce.CreditCode(receives))
 }

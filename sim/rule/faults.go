@@ -21,3 +21,11 @@ const (
 	QueryTellsWhereItStopped
 	RecordRulesInError
 )
+
+// Rules about receives that are missing.
+const (
+	RNRNAKSilencesWhatFollows Rule = iota + 574
+	RNRWaitStopsTheTimer
+	RNRTimerChangesAlone
+	CreditsArePosted
+)
