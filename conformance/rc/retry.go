@@ -83,20 +83,26 @@ func timerInRNRWait(c *spec.C) {
 	const longest = 0 // code of 655.36 ms
 	o := kit.Default()
 	o.Timeout, o.RetryCnt, o.RNRRetry, o.MinRNRTimer = 10, 1, 7, longest
-	p := kit.NewPair(c, o)
-	mem := p.Buffer(c, 64, kit.AllAccess)
+	e := kit.Open(c)
+	a, b := e.RemotePair(c, o)
+	mem, far := e.Buffer(c, 64, kit.AllAccess), b.Process.Buffer(c, 64, kit.AllAccess, 0)
+	var wc verbs.WC
 	packets := kit.Tap(c, func() {
-		p.A.Post(c, kit.Send(1, mem.SGE(0, 8)))
-		kit.ExpectNoCompletion(c, p.A.SendCQ, 100*time.Millisecond)
-		p.B.RecvInto(c, 2, mem.SGE(32, 8))
-		c.Status("send", kit.PollOne(c, p.A.SendCQ), verbs.WCSuccess)
+		a.Post(c, kit.Send(1, mem.SGE(0, 8)))
+		c.T.Sleep(100 * time.Millisecond)
+		b.Recv(c, far, 1)
+		wc = kit.PollOne(c, a.SendCQ)
 	})
-	c.Status("receive", kit.PollOne(c, p.B.RecvCQ), verbs.WCSuccess)
-	sent := kit.PacketsTo(packets, p.B.QPN(), roce.RCSendOnly)
+	c.Status("send", wc, verbs.WCSuccess)
+	if wc.Status != verbs.WCSuccess {
+		return
+	}
+	c.Equal("receive", b.Process.AwaitStatuses(c, 1, kit.CompletionTimeout), []verbs.WCStatus{verbs.WCSuccess})
+	sent := kit.PacketsTo(packets, b.QPN, roce.RCSendOnly)
 	c.Equal("transmissions", len(sent), 2)
-	c.Equal("RNR NAKs", len(rnrNAKs(packets, p.A.QPN())), 1)
-	wait := sent[1].At - sent[0].At
-	c.True("wait", wait >= time.Duration(roce.RNRTimer(longest)), "sent again after %v, before the timer of %v", wait, time.Duration(roce.RNRTimer(longest)))
+	c.Equal("RNR NAKs", len(rnrNAKs(packets, a.QPN())), 1)
+	wait, least := sent[1].At-sent[0].At, time.Duration(roce.RNRTimer(longest))
+	c.True("wait", wait >= least, "sent again after %v, before the timer of %v", wait, least)
 }
 
 // silenceAfterRNR sends several messages of which the responder can take none.
@@ -104,43 +110,43 @@ func silenceAfterRNR(c *spec.C) {
 	const sends = 4
 	o := kit.WithLongTimeout(c, kit.Default())
 	o.RNRRetry, o.MinRNRTimer = 7, 26 // 164 ms
-	p := kit.NewPair(c, o)
-	mem := p.Buffer(c, 64*sends, kit.AllAccess)
+	e := kit.Open(c)
+	a, b := e.RemotePair(c, o)
+	mem, far := e.Buffer(c, 64, kit.AllAccess), b.Process.Buffer(c, 64, kit.AllAccess, 0)
+	var posted []verbs.SendWR
+	for i := range sends {
+		posted = append(posted, kit.Send(uint64(i), mem.SGE(8*i, 8)))
+	}
 	packets := kit.Tap(c, func() {
-		var posted []verbs.SendWR
-		for i := range sends {
-			posted = append(posted, kit.Send(uint64(i), mem.SGE(8*i, 8)))
-		}
-		p.A.Post(c, posted...)
-		kit.ExpectNoCompletion(c, p.A.SendCQ, 20*time.Millisecond)
-		for i := range sends {
-			p.B.RecvInto(c, uint64(i), mem.SGE(32*sends+8*i, 8))
-		}
-		kit.ExpectSuccess(c, p.A.SendCQ, sends)
-		kit.ExpectSuccess(c, p.B.RecvCQ, sends)
+		a.Post(c, posted...)
+		kit.ExpectNoCompletion(c, a.SendCQ, 20*time.Millisecond)
+		b.Recv(c, far, sends)
+		kit.ExpectSuccess(c, a.SendCQ, sends)
 	})
-	c.Equal("RNR NAKs", len(rnrNAKs(packets, p.A.QPN())), 1)
-	for _, ack := range kit.PacketsTo(packets, p.A.QPN(), roce.RCAcknowledge) {
+	c.Equal("receives", len(b.Process.AwaitStatuses(c, sends, kit.CompletionTimeout)), sends)
+	c.Equal("RNR NAKs", len(rnrNAKs(packets, a.QPN())), 1)
+	for _, ack := range kit.PacketsTo(packets, a.QPN(), roce.RCAcknowledge) {
 		c.Equal("a NAK of another kind", ack.AETH().Syndrome().Type() == roce.SyndromeTypeNAK, false)
 	}
-	c.Equal("transmissions", len(kit.PacketsTo(packets, p.B.QPN(), roce.RCSendOnly)) > sends, true)
+	c.Equal("transmissions", len(kit.PacketsTo(packets, b.QPN, roce.RCSendOnly)) > sends, true)
 }
 
 // rnrTimerAlone gives a responder that is in RTS another timer.
 func rnrTimerAlone(c *spec.C) {
 	o := kit.WithLongTimeout(c, kit.Default())
 	o.RNRRetry, o.MinRNRTimer = 7, 10
-	p := kit.NewPair(c, o)
-	mem := p.Buffer(c, 64, kit.AllAccess)
+	e := kit.Open(c)
+	a, b := e.RemotePair(c, o)
+	mem, far := e.Buffer(c, 64, kit.AllAccess), b.Process.Buffer(c, 64, kit.AllAccess, 0)
 	round := func(id uint64, code uint8) {
 		packets := kit.Tap(c, func() {
-			p.A.Post(c, kit.Send(id, mem.SGE(0, 8)))
-			kit.ExpectNoCompletion(c, p.A.SendCQ, 5*time.Millisecond)
-			p.B.RecvInto(c, id, mem.SGE(32, 8))
-			c.Status("send", kit.PollOne(c, p.A.SendCQ), verbs.WCSuccess)
-			c.Status("receive", kit.PollOne(c, p.B.RecvCQ), verbs.WCSuccess)
+			b.Post(c, verbs.SendWR{ID: id, Opcode: verbs.WRSend, Flags: verbs.SendSignaled}, far.Part(0, 8))
+			c.T.Sleep(5 * time.Millisecond)
+			a.RecvInto(c, id, mem.SGE(0, 8))
+			c.Status("receive", kit.PollOne(c, a.RecvCQ), verbs.WCSuccess)
+			c.Equal("send", b.Process.AwaitStatuses(c, 1, kit.CompletionTimeout), []verbs.WCStatus{verbs.WCSuccess})
 		})
-		naks := rnrNAKs(packets, p.A.QPN())
+		naks := rnrNAKs(packets, b.QPN)
 		c.True("RNR NAKs", len(naks) > 0, "there is none")
 		for _, nak := range naks {
 			c.Equal("timer code of the NAK", nak.AETH().Syndrome().Value(), code)
@@ -148,7 +154,7 @@ func rnrTimerAlone(c *spec.C) {
 	}
 	round(1, 10)
 	for _, code := range []uint8{14, 1} {
-		kit.Must(c, "modify_qp of min_rnr_timer", p.B.Modify(c.T, &verbs.QPAttr{MinRNRTimer: code}, verbs.QPMaskMinRNRTimer))
+		kit.Must(c, "modify_qp of min_rnr_timer", a.Modify(c.T, &verbs.QPAttr{MinRNRTimer: code}, verbs.QPMaskMinRNRTimer))
 		round(uint64(code), code)
 	}
 }
@@ -156,20 +162,18 @@ func rnrTimerAlone(c *spec.C) {
 // announcedReceives compares what each ACK announces with the receives that are posted and not consumed when it leaves.
 func announcedReceives(c *spec.C) {
 	const rounds = 12
-	p := kit.NewPair(c, kit.Default())
-	mem := p.Buffer(c, 1024, kit.AllAccess)
-	for i := range rounds {
-		p.B.RecvInto(c, uint64(i), mem.SGE(512, 8))
-	}
-	left := rounds
-	announced := false
+	e := kit.Open(c)
+	a, b := e.RemotePair(c, kit.Default())
+	mem, far := e.Buffer(c, 64, kit.AllAccess), b.Process.Buffer(c, 64, kit.AllAccess, 0)
+	b.Recv(c, far, rounds)
 	packets := kit.Tap(c, func() {
 		for i := range uint64(rounds) {
-			c.Status("send", p.A.PostAndPoll(c, kit.Send(i, mem.SGE(0, 8))), verbs.WCSuccess)
-			c.Status("receive", kit.PollOne(c, p.B.RecvCQ), verbs.WCSuccess)
+			c.Status("send", a.PostAndPoll(c, kit.Send(i, mem.SGE(0, 8))), verbs.WCSuccess)
 		}
 	})
-	for _, ack := range kit.PacketsTo(packets, p.A.QPN(), roce.RCAcknowledge) {
+	c.Equal("receives", len(b.Process.AwaitStatuses(c, rounds, kit.CompletionTimeout)), rounds)
+	left, announced := rounds, false
+	for _, ack := range kit.PacketsTo(packets, a.QPN(), roce.RCAcknowledge) {
 		s := ack.AETH().Syndrome()
 		left--
 		if s.Type() != roce.SyndromeTypeAck || s.Value() == roce.CreditUnlimited {
