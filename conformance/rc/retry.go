@@ -2,6 +2,7 @@ package rc
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rdmasim/rdmasim/conformance/kit"
@@ -125,9 +126,8 @@ func silenceAfterRNR(c *spec.C) {
 	})
 	c.Equal("receives", len(b.Process.AwaitStatuses(c, sends, kit.CompletionTimeout)), sends)
 	c.Equal("RNR NAKs", len(rnrNAKs(packets, a.QPN())), 1)
-	for _, ack := range kit.PacketsTo(packets, a.QPN(), roce.RCAcknowledge) {
-		c.Equal("a NAK of another kind", ack.AETH().Syndrome().Type() == roce.SyndromeTypeNAK, false)
-	}
+	other := slices.ContainsFunc(kit.PacketsTo(packets, a.QPN(), roce.RCAcknowledge), func(p kit.Packet) bool { return p.AETH().Syndrome().Type() == roce.SyndromeTypeNAK })
+	c.Equal("a NAK of another kind", other, false)
 	c.Equal("transmissions", len(kit.PacketsTo(packets, b.QPN, roce.RCSendOnly)) > sends, true)
 }
 
@@ -146,11 +146,11 @@ func rnrTimerAlone(c *spec.C) {
 			c.Status("receive", kit.PollOne(c, a.RecvCQ), verbs.WCSuccess)
 			c.Equal("send", b.Process.AwaitStatuses(c, 1, kit.CompletionTimeout), []verbs.WCStatus{verbs.WCSuccess})
 		})
-		naks := rnrNAKs(packets, b.QPN)
-		c.True("RNR NAKs", len(naks) > 0, "there is none")
-		for _, nak := range naks {
-			c.Equal("timer code of the NAK", nak.AETH().Syndrome().Value(), code)
+		var codes []uint8
+		for _, nak := range rnrNAKs(packets, b.QPN) {
+			codes = append(codes, nak.AETH().Syndrome().Value())
 		}
+		c.Equal("timer codes of the RNR NAKs", slices.Compact(codes), []uint8{code})
 	}
 	round(1, 10)
 	for _, code := range []uint8{14, 1} {
@@ -172,7 +172,7 @@ func announcedReceives(c *spec.C) {
 		}
 	})
 	c.Equal("receives", len(b.Process.AwaitStatuses(c, rounds, kit.CompletionTimeout)), rounds)
-	left, announced := rounds, false
+	left, announced, most := rounds, false, 0 // receives that an ACK announces and that are not there
 	for _, ack := range kit.PacketsTo(packets, a.QPN(), roce.RCAcknowledge) {
 		s := ack.AETH().Syndrome()
 		left--
@@ -180,8 +180,9 @@ func announcedReceives(c *spec.C) {
 			continue
 		}
 		announced = true
-		c.True("receives that an ACK announces", roce.Credits(s.Value()) <= left, "it announces %d of %d", roce.Credits(s.Value()), left)
+		most = max(most, roce.Credits(s.Value())-left)
 	}
+	c.Equal("receives announced that are not posted", most, 0)
 	c.Equal("receives without an ACK", left, 0)
 	c.Observe("the responder announces its receives", announced)
 }
