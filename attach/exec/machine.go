@@ -194,7 +194,6 @@ func (m *machine) bringUp(d *device) error {
 		return d.kern.AddIP(ip)
 	}
 	m.macs[ip] = id.MAC
-	d.kern.SetInterface(m.interfaceOf(m.number(d.kern)))
 	d.kern.SetNeighbours(func(_ uint16, ip netip.Addr) (kernel.MAC, bool) {
 		mac, ok := m.macs[ip]
 		return mac, ok
@@ -205,7 +204,7 @@ func (m *machine) bringUp(d *device) error {
 // describe asks a device, as a program would, for the contents of its files.
 func (m *machine) describe(d *device) (tree.Device, error) {
 	t := tree.Device{
-		Name: d.name, BoardID: d.hca.Identity().BoardID,
+		Name: d.name, BoardID: d.hca.Identity().BoardID, NetDev: netDev(),
 		PCIDevice: m.prof.Kernel.PCIDevice, PCIRevision: m.prof.Kernel.PCIRevision,
 	}
 	if m.ownNetwork {
@@ -303,20 +302,13 @@ func rate(speed uint32, width uint8) string {
 	return fmt.Sprintf("%d%s Gb/sec (%dX%s)", lane.rate*lanes/10, half, lanes, lane.name)
 }
 
-// noInterface is the first of the indices that GIDs name where programs see the interfaces of this machine, and vlansOf how many a device has
-// of them. Linux numbers interfaces from 1 on, so no interface has one of these unless somebody has asked for it.
-const (
-	noInterface = 1 << 30
-	vlansOf     = 1 << 13
-)
-
-// interfaceOf is the index of the interface to which the GIDs of device k belong. Without a network of the session's own there is none: it
-// differs from those of other devices and from those of this machine's interfaces, which have nothing to do with the device.
-func (m *machine) interfaceOf(k int) uint32 {
-	if m.ownNetwork {
-		return uint32(firstInterface + k)
+// netDev is an interface that exists here, since programs ask for the index of the one
+// that a GID names. The kernel model's GID entries name index 2.
+func netDev() string {
+	if i, err := net.InterfaceByIndex(2); err == nil {
+		return i.Name
 	}
-	return uint32(noInterface + k*vlansOf)
+	return "lo"
 }
 
 // close finishes the capture.

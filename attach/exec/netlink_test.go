@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"runtime"
 	"slices"
@@ -75,59 +74,6 @@ func TestLinksNameNoInterfaceOfTheHost(t *testing.T) {
 	for _, d := range n.Devices {
 		if d.NetDevName != "" || d.NetDevIndex != 0 {
 			t.Errorf("%s names interface %d, %q", d.Name, d.NetDevIndex, d.NetDevName)
-		}
-	}
-}
-
-// TestGIDsNameNoInterfaceOfTheHost: with a network of its own each device has an interface there, and otherwise none.
-func TestGIDsNameNoInterfaceOfTheHost(t *testing.T) {
-	p, err := profile.Load(profile.Default)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, own := range []bool{false, true} {
-		m, err := newMachine(&Config{Profile: p, Devices: 3, Seed: 1, OwnNetwork: own})
-		if err != nil {
-			t.Fatal(err)
-		}
-		seen := map[uint32]string{}
-		for k, d := range m.devs {
-			said, err := m.describe(d)
-			if err != nil {
-				t.Fatal(err)
-			}
-			u, err := m.open(d)
-			if err != nil {
-				t.Fatal(err)
-			}
-			g, err := u.QueryGIDEntry(kernel.Caller{}, 1, 0)
-			u.Close(kernel.Caller{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := ownInterface{}
-			if own {
-				want = m.ownInterfaces()[k]
-			}
-			host, _ := net.InterfaceByIndex(int(g.NetDevice))
-			if said.NetDev != want.Name || own && int(g.NetDevice) != want.Index || !own && host != nil || seen[g.NetDevice] != "" {
-				t.Errorf("own network %v: %s names %q, interface %d, which is %v of the host and %q's; want %+v", own, d.name, said.NetDev, g.NetDevice, host, seen[g.NetDevice], want)
-			}
-			seen[g.NetDevice] = d.name
-		}
-		if err := m.close(); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-// TestFilesOfInterfaces reads the names of the interfaces of GIDs as programs find them.
-func TestFilesOfInterfaces(t *testing.T) {
-	canListen(t)
-	for flag, want := range map[string]string{"-path-calls": "", "-own-network": "sim0\nsim1\n"} {
-		out, status := users()[0].session(t, flag, "-devices", "2", "--", "sh", "-c", `for d in 0 1; do cat /sys/class/infiniband/mlx5_$d/ports/1/gid_attrs/ndevs/0 2>/dev/null; done; cat /sys/class/infiniband/mlx5_0/ports/1/gid_attrs/types/0`)
-		if status != 0 || !strings.HasPrefix(out, want+"IB/RoCE v1\n") {
-			t.Errorf("%s: status %d, want %q:\n%s", flag, status, want, out)
 		}
 	}
 }

@@ -18,7 +18,7 @@ func NewDevice(e *sim.Engine, name string, link *pcie.Link, m *mem.Memory, p Par
 	d := &Device{
 		eng: e, name: name, link: link, mem: m, p: p,
 		cqs: map[uint32]eventTarget{}, qps: map[uint32]eventTarget{}, srqs: map[uint32]eventTarget{},
-		odp: odpTable{keys: map[uint32]*odpKey{}}, netdev: netdevIndex,
+		odp: odpTable{keys: map[uint32]*odpKey{}},
 	}
 	d.poll = d.pollEQ
 	if err := d.load(); err != nil {

@@ -49,7 +49,6 @@ type Device struct {
 	poll sim.Handler
 
 	gids       []gidEntry
-	netdev     uint32   // index of the port's interface
 	vlans      []uint16 // of VLAN interfaces over the port's, by index; 0: removed
 	neighbours func(uint16, netip.Addr) (MAC, bool)
 	ipoib      ipoib // of an InfiniBand port

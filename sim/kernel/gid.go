@@ -11,7 +11,7 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// netdevIndex is the interface index that GID entries name unless SetInterface has said another: 1 is the loopback
+// netdevIndex is the interface index that GID entries name: 1 is the loopback
 // interface of any Linux, so the first Ethernet interface is 2.
 const netdevIndex = 2
 
@@ -19,13 +19,10 @@ const netdevIndex = 2
 // the numbers behind, in the order in which they were made.
 func (d *Device) ifindex(vlan uint16) uint32 {
 	if vlan == 0 {
-		return d.netdev
+		return netdevIndex
 	}
-	return d.netdev + 1 + uint32(slices.Index(d.vlans, vlan))
+	return netdevIndex + 1 + uint32(slices.Index(d.vlans, vlan))
 }
-
-// SetInterface gives the port's interface an index, 2 before. VLAN interfaces have those that follow.
-func (d *Device) SetInterface(index uint32) { d.netdev = index }
 
 // AddIP gives the port's interface an address. As ib_core does, the GID table gets a
 // RoCE v1 and a RoCE v2 entry for it in the first free slots, and every open context

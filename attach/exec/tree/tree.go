@@ -25,7 +25,7 @@ type Device struct {
 	HWRev                  uint32
 	PCIDevice              uint16 // ConnectX-5 is 0x1017
 	PCIRevision            uint8
-	NetDev                 string // the interface that GIDs belong to; empty: programs see none
+	NetDev                 string // the interface that GIDs belong to
 	OwnNetDev              bool   // it is the device's own
 	Ports                  []Port
 	Counters               []Link // files of its folder in infiniband_verbs
@@ -267,7 +267,7 @@ func (b *builder) port(dir string, d *Device, p *Port) {
 			continue // reading the attributes of an empty entry fails
 		}
 		b.file(fmt.Sprintf("%s/gid_attrs/types/%d", dir, i), g.Type)
-		if p.LinkLayer != infiniBand && d.NetDev != "" { // otherwise reading the name fails, as in the kernel
+		if p.LinkLayer != infiniBand { // the kernel knows no interface of such an entry
 			b.file(fmt.Sprintf("%s/gid_attrs/ndevs/%d", dir, i), d.NetDev)
 		}
 	}
