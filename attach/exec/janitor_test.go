@@ -15,45 +15,52 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestHiddenProcessesEnd kills a supervisor whose processes can no longer be found by their environment. One of them is started when the
-// supervisor has ended and before the janitor looks again, since the janitor is stopped until then.
+// TestHiddenProcessesEnd kills a supervisor whose processes can no longer be found by their environment. Without paging one of them is started
+// when the supervisor has ended and before the janitor looks again, since the janitor is stopped until then; with it none can be.
 func TestHiddenProcessesEnd(t *testing.T) {
 	canListen(t)
 	bin := compile(t, "hidden")
 	each(t, func(t *testing.T, u user) {
-		ready := filepath.Join(shared(t), "ready")
-		t.Setenv("READY", ready)
-		run, out := u.start(t, "-no-odp", "--", bin) // with paging no process starts when the supervisor has ended
-		run.WaitDelay = time.Second                  // whoever is left has the output open
-		var pids []string
-		wait := func(n int) {
-			t.Helper()
-			if !inTime(func() bool {
-				text, _ := os.ReadFile(ready)
-				pids = strings.Fields(string(text))
-				return len(pids) == n
-			}) {
-				t.Errorf("%d of %d processes start within %v: %s", len(pids), n, soon, out)
-			}
-		}
-		wait(2)
-		janitor := waitForLook(t, run.Process.Pid)
-		_ = unix.Kill(janitor, unix.SIGSTOP)
-		if !inTime(func() bool { return stateLetter(janitor) == "T" }) {
-			t.Errorf("the janitor does not stop within %v", soon)
-		}
-		_ = run.Process.Kill()
-		_ = run.Wait()
-		wait(3)
-		_ = unix.Kill(janitor, unix.SIGCONT)
-		for _, f := range pids {
-			pid, _ := strconv.Atoi(f)
-			if !inTime(func() bool { _, lives := processTree()[pid]; return !lives }) {
-				t.Errorf("process %d is left", pid)
-				_ = unix.Kill(pid, unix.SIGKILL)
-			}
-		}
+		u.hiddenProcessesEnd(t, 2, "--", bin)
+		u.hiddenProcessesEnd(t, 3, "-no-odp", "--", bin)
 	})
+}
+
+// hiddenProcessesEnd has a program start two processes before the supervisor's end, and all others after it.
+func (u user) hiddenProcessesEnd(t *testing.T, all int, args ...string) {
+	t.Helper()
+	ready := filepath.Join(shared(t), "ready")
+	t.Setenv("READY", ready)
+	run, out := u.start(t, args...)
+	run.WaitDelay = time.Second // whoever is left has the output open
+	var pids []string
+	wait := func(n int) {
+		t.Helper()
+		if !inTime(func() bool {
+			text, _ := os.ReadFile(ready)
+			pids = strings.Fields(string(text))
+			return len(pids) == n
+		}) {
+			t.Errorf("%d of %d processes start within %v: %s", len(pids), n, soon, out)
+		}
+	}
+	wait(2)
+	janitor := waitForLook(t, run.Process.Pid)
+	_ = unix.Kill(janitor, unix.SIGSTOP)
+	if !inTime(func() bool { return stateLetter(janitor) == "T" }) {
+		t.Errorf("the janitor does not stop within %v", soon)
+	}
+	_ = run.Process.Kill()
+	_ = run.Wait()
+	wait(all)
+	_ = unix.Kill(janitor, unix.SIGCONT)
+	for _, f := range pids {
+		pid, _ := strconv.Atoi(f)
+		if !inTime(func() bool { _, lives := processTree()[pid]; return !lives }) {
+			t.Errorf("process %d is left", pid)
+			_ = unix.Kill(pid, unix.SIGKILL)
+		}
+	}
 }
 
 // waitForLook returns when the janitor of a supervisor has looked at all processes once at least: it reads a file of each, which the kernel

@@ -39,14 +39,11 @@ func rnrCount(c *spec.C) {
 		})
 		sent := kit.PacketsTo(packets, b.QPN, roce.RCSendOnly)
 		c.Equal(fmt.Sprintf("transmissions with rnr_retry %d", n), len(sent), int(n)+1)
-		naks := 0
-		for _, ack := range kit.PacketsTo(packets, a.QPN(), roce.RCAcknowledge) {
-			if s := ack.AETH().Syndrome(); s.Type() == roce.RNRSyndrome(0).Type() {
-				naks++
-				c.Equal("timer code of the NAK", s.Value(), uint8(rnrCode))
-			}
+		naks := rnrNAKs(packets, a.QPN())
+		for _, nak := range naks {
+			c.Equal("timer code of the NAK", nak.AETH().Syndrome().Value(), uint8(rnrCode))
 		}
-		c.Equal("RNR NAKs", naks, int(n)+1)
+		c.Equal("RNR NAKs", len(naks), int(n)+1)
 		for i := 1; i < len(sent); i++ {
 			gap := sent[i].At - sent[i-1].At
 			c.True("spacing", gap >= rnrTimer, "retry %d came after %v, before the timer of %v", i, gap, rnrTimer)

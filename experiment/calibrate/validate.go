@@ -43,7 +43,7 @@ type Figure struct {
 	Expected  float64 `yaml:"expected"`
 	Unit      string  `yaml:"unit" required:"true"`
 	Tolerance string  `yaml:"tolerance" required:"true" help:"exact, a percentage such as 10%, a number in the figure's unit such as 5, or at-least"`
-	Kind      string  `yaml:"kind" oneof:"fitted,described,predicted" required:"true" help:"fitted: a value was; described: a rule of the model was chosen with the figure in view; predicted: neither"`
+	Kind      string  `yaml:"kind" oneof:"fitted,described,predicted" required:"true" help:"fitted: a value was fitted to the figure; described: a rule of the model was chosen with it in view; predicted: neither"`
 	Profile   string  `yaml:"profile" help:"profile of the figure, if it is not the scenario's"`
 	Fitted    string  `yaml:"fitted" help:"what was fitted to this figure: a key of the profile, or traffic.N.key or completions.key of the scenario"`
 	KnownMiss string  `yaml:"known_miss" help:"why the figure is not met, as far as is known; it is printed as a known miss and does not fail the run"`

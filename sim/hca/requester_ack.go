@@ -214,7 +214,11 @@ func (q *requester) onRNR(timer uint8) {
 	if q.breaks(rule.RNRTimerIsWaited) {
 		timer = 1
 	}
+	deadline := q.deadline
 	q.wait(sim.Time(roce.RNRTimer(timer)) * sim.Nanosecond)
+	if q.breaks(rule.RNRWaitStopsTheTimer) {
+		q.deadline = deadline
+	}
 	q.beginDamming()
 }
 

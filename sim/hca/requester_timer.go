@@ -92,10 +92,7 @@ func (q *requester) pause(t sim.Time) {
 
 // wait keeps the requester quiet for t; the ACK timer stops meanwhile.
 func (q *requester) wait(t sim.Time) {
-	q.waiting, q.waitEnd = true, q.u.e.Now()+t
-	if !q.breaks(rule.RNRWaitStopsTheTimer) {
-		q.deadline = sim.Never
-	}
+	q.waiting, q.waitEnd, q.deadline = true, q.u.e.Now()+t, sim.Never
 	q.u.e.After(t, q.u.h.wait, q.arg)
 }
 

@@ -44,8 +44,7 @@ func (s *schedule) step(start, n int) sim.Time {
 // silent is the wait, without the floor, that is counted and sends nothing. With it the schedule goes on beneath timeouts of the queue pair:
 // where those are as long as the least timeout or longer, the first retransmission comes with the end of the adaptive phase, so one timeout
 // after the wait; shorter ones begin at the last point that is not beyond the timeout. A hypothesis, chosen for the published waits of
-// check 35: the points are those of
-// 4.26, 12.7, 37.9, 172.1, 440.3, 709 and 3,929.5 ms at timeouts 10, 12, 14, 16, 17, 18 and 20.
+// check 35: 4.26, 12.7, 37.9, 172.1, 440.3, 709 and 3,929.5 ms at timeouts 10, 12, 14, 16, 17, 18 and 20.
 func (s *schedule) silent(nominal sim.Time, long bool) sim.Time {
 	point, last := sim.Time(0), nominal
 	for n := 0; ; n++ {
