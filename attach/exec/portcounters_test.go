@@ -18,7 +18,7 @@ func TestPortCounters(t *testing.T) {
 	for profile, accl := range map[string]bool{"connectx-5": true, "connectx-4": false} {
 		p := port(t)
 		script := fmt.Sprintf(`ib_write_lat -F -x 0 -n 20 -d mlx5_0 -p %d >/dev/null & s=$!; %s; ib_write_lat -F -x 0 -n 20 -d mlx5_1 -p %[1]d 127.0.0.1 >/dev/null; wait $s
-			cd /sys/class/infiniband/mlx5_0/ports/1/hw_counters; echo lifespan: $(cat lifespan); for f in *; do [ $f = lifespan ] || echo "$f $(cat $f)"; done | sort | tr '\n' ' '; echo; 
+			d=/sys/class/infiniband/mlx5_0/ports/1/hw_counters; echo lifespan: $(cat $d/lifespan); for f in $(ls $d); do [ $f = lifespan ] || echo "$f $(cat $d/$f)"; done | sort | tr '\n' ' '; echo; 
 			rdma statistic show link mlx5_0/1 | sed 's/^link mlx5_0.1 //' | grep -o '[a-z_][a-z_]* [0-9]*' | sort | tr '\n' ' '`, p, listens(p))
 		out, status := u.session(t, "-profile", profile, "-devices", "2", "--", "sh", "-c", script)
 		lines := strings.Split(strings.TrimRight(out, "\n"), "\n")

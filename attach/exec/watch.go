@@ -3,6 +3,7 @@
 package exec
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -143,50 +144,57 @@ func (t *files) endUnused() {
 // inodesOf adds the files that processes have open or mapped. It reports false if it could not look at one.
 func inodesOf(pids []int, to map[uverbs.Inode]bool) bool {
 	for _, pid := range pids {
-		err := openInodes(pid, to)
-		if err == nil {
-			err = mappedInodes(pid, to)
-		}
-		if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, syscall.ESRCH) {
+		if err := inodesOfOne(pid, to); err != nil && !gone(err) {
 			return false
 		}
 	}
 	return true
 }
 
-// openInodes looks at all threads: one that has ended, maybe the main one, has no files.
-func openInodes(pid int, to map[uverbs.Inode]bool) error {
+func gone(err error) bool { return errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) }
+
+// inodesOfOne asks the threads in turn: one that has ended, maybe the main one, has no files, and root owns what /proc has of it.
+func inodesOfOne(pid int, to map[uverbs.Inode]bool) error {
 	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	if err != nil {
 		return err
 	}
+	var fds, mappings int
+	cannotOpen, cannotMap := os.ErrNotExist, os.ErrNotExist // until a thread can be asked
 	for _, t := range threads {
-		entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/task/%s/fd", pid, t.Name()))
-		if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, syscall.ESRCH) {
-			return err
-		}
 		tid, _ := strconv.Atoi(t.Name())
-		for _, e := range entries {
-			fd, _ := strconv.Atoi(e.Name())
-			if st, err := statFD(tid, fd); err == nil {
-				to[uverbs.Inode{Dev: st.Dev, Ino: st.Ino}] = true
+		if fds == 0 {
+			var entries []os.DirEntry
+			if entries, err = os.ReadDir(fmt.Sprintf("/proc/%d/task/%d/fd", pid, tid)); err == nil || cannotOpen != nil {
+				cannotOpen = err
+			}
+			for _, e := range entries {
+				fd, _ := strconv.Atoi(e.Name())
+				if st, err := statFD(tid, fd); err == nil {
+					to[uverbs.Inode{Dev: st.Dev, Ino: st.Ino}] = true
+					fds++
+				}
 			}
 		}
-		if len(entries) > 0 {
-			return nil // the others have the same
+		if mappings == 0 {
+			if mappings, err = mappedInodes(tid, to); err == nil || cannotMap != nil {
+				cannotMap = err
+			}
 		}
 	}
-	return nil
+	return cmp.Or(cannotOpen, cannotMap)
 }
 
-func mappedInodes(pid int, to map[uverbs.Inode]bool) error {
-	p, err := procmem.Open(pid)
+func mappedInodes(tid int, to map[uverbs.Inode]bool) (n int, err error) {
+	p, err := procmem.Open(tid)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer p.Close()
-	return p.Mappings(func(m *procmem.Mapping) bool {
+	err = p.Mappings(func(m *procmem.Mapping) bool {
 		to[uverbs.Inode{Dev: m.Dev, Ino: m.Inode}] = true
+		n++
 		return true
 	})
+	return n, err
 }

@@ -20,9 +20,6 @@ const opaque = "trusted.overlay.opaque"
 // It needs CAP_SYS_ADMIN. After an error the namespace may be half changed; what
 // programs find there is still true.
 func Mount(at string, devices []Device) error {
-	if strings.ContainsAny(at, ":,\\") {
-		return fmt.Errorf("overlay: the path %q has characters that mount options cannot hold", at)
-	}
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 		return fmt.Errorf("mount namespace: %w", err)
 	}
@@ -55,7 +52,13 @@ func (t *Tree) mount() error {
 }
 
 func overlay(upper, at string, flags uintptr) error {
-	if err := unix.Mount("overlay", at, "overlay", flags, "lowerdir="+upper+":"+at); err != nil {
+	fd, err := unix.Open(upper, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("overlay on %s: %w", at, err)
+	}
+	defer unix.Close(fd)
+	// The folder of temporary files may have colons and commas in its name, which options cannot hold.
+	if err := unix.Mount("overlay", at, "overlay", flags, fmt.Sprintf("lowerdir=/proc/self/fd/%d:%s", fd, at)); err != nil {
 		return fmt.Errorf("overlay on %s: %w", at, err)
 	}
 	return nil
