@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rdmasim/rdmasim/conformance/report"
+	"github.com/rdmasim/rdmasim/internal/cli/input/commands"
 )
 
 // ownProfile writes a file of a profile, whose reads take longer, and returns its path.
@@ -47,7 +48,7 @@ func TestProfileOfAFile(t *testing.T) {
 		t.Errorf("a record is run again by %s", got)
 	}
 	const fails = "again: conform --target=sim --profile "
-	if code, out, _ := command(t, "--profile", path, "--label-filter", "WIRE-003", "--fault", writeText(t, "faults:\n  - {do: drop, direction: requests, iteration: 1}\n")); code != exitFailed || !strings.Contains(out, fails+path+" ") {
+	if code, out, _ := command(t, "--profile", path, "--label-filter", "WIRE-003", "--fault", writeText(t, "faults:\n  - {do: drop, direction: requests, iteration: 1}\n")); code != exitFailed || !strings.Contains(out, fails+commands.Quoted(path)+" ") {
 		t.Errorf("exit %d, the failure is said to be run again so:\n%s", code, out)
 	}
 }
@@ -63,7 +64,8 @@ func writeText(t *testing.T, text string) string {
 
 // Every command that takes --profile refuses a bad file by file, line and column, and one that is not there.
 func TestBadFileOfAProfile(t *testing.T) {
-	bad, none := ownProfile(t, "my-card", "20"), filepath.Join(t.TempDir(), "none.yaml")
+	t.Chdir(filepath.Dir(ownProfile(t, "my-card", "20"))) // paths without commas, which part the profiles of random
+	bad, none := "./own.yaml", "./none.yaml"
 	for _, args := range [][]string{{}, {"run"}, {"mutants", "--list"}, {"random", "--target=sim", "--mutant", "long-send-cut"}} {
 		for path, want := range map[string]string{bad: "own.yaml:5:", none: "none.yaml"} {
 			if code, out, stderr := command(t, append(args, "--profile", path)...); code != exitUsage || out != "" || !strings.Contains(stderr, want) {
@@ -75,7 +77,13 @@ func TestBadFileOfAProfile(t *testing.T) {
 
 // Two files are told apart, also where they give their profiles one name.
 func TestRandomOnFilesOfProfiles(t *testing.T) {
-	one, two := ownProfile(t, "my-card", "20ns"), ownProfile(t, "my-card", "21ns")
+	t.Chdir(t.TempDir()) // paths without commas
+	for dir, interval := range map[string]string{"one": "20ns", "two": "21ns"} {
+		if err := os.Rename(filepath.Dir(ownProfile(t, "my-card", interval)), dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const one, two = "one/own.yaml", "two/own.yaml"
 	code, out, stderr := command(t, "random", "--target=sim", "--profile", one+","+two, "--programs", "3")
 	if code != exitOK || strings.Count(out, "sim my-card of own.yaml, ") != 2 {
 		t.Errorf("exit %d\n%s%s", code, out, stderr)

@@ -27,8 +27,8 @@ func TestCalibrateScriptBelowExec(t *testing.T) {
 		t.Fatal(err)
 	}
 	measured := filepath.Join(dir, "measured")
-	both := script + " server mlx5_1 & " + script + " client mlx5_0 127.0.0.1 " + measured + " && wait $!"
-	c := osexec.Command(bin, "exec", "--devices", "2", "--", "bash", "-c", both)
+	const both = `"$0" server mlx5_1 & "$0" client mlx5_0 127.0.0.1 "$1" && wait $!`
+	c := osexec.Command(bin, "exec", "--devices", "2", "--", "bash", "-c", both, script, measured)
 	c.Env = append(os.Environ(), "MEASURE_SECONDS=1", "MEASURE_ITERATIONS=50", "MEASURE_PROCESSES=4")
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -61,8 +61,8 @@ func TestCalibrateFlags(t *testing.T) {
 		"calibrate --from x -o x.txt":                    "ends in .yaml",
 		"calibrate --from ./none":                        "no such file",
 		"calibrate --from ../../fixtures/perftest":       "is no output of perftest",
-		"run stream.yaml --sensitivity --pcap /tmp/x":    "leave them out",
-		"run stream.yaml --sensitivity --trace /tmp/x":   "leave them out",
+		"run stream.yaml --sensitivity --pcap x":         "leave them out",
+		"run stream.yaml --sensitivity --trace x":        "leave them out",
 		"run stream.yaml --profile ./no-such-file.yaml":  "no-such-file.yaml",
 		"run uar-sharing --profile ../../go.mod.yaml":    "go.mod.yaml",
 		"profile show ../../fixtures/profiles/none.yaml": "none.yaml",

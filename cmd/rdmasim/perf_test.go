@@ -170,7 +170,8 @@ func TestPerfAgreesWithRun(t *testing.T) {
 }
 
 func TestPerfJSON(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "out.json")
+	t.Chdir(t.TempDir()) // lines are split at spaces, and the folder's name may have some
+	const file = "out.json"
 	for _, line := range []string{"write_bw -a -n 5", "read_lat -n 10", "send_lat -n 10 --output=latency", "write_bw -n 5 --output=message_rate", "write_bw -n 5 -s 2 --report_gbits"} {
 		out, errs, status := measure(t, line+" --out_json --out_json_file="+file)
 		if status != 0 {
@@ -226,7 +227,7 @@ func TestPerfJSON(t *testing.T) {
 		t.Errorf("%d %s\n%s", status, errs, out)
 	}
 	// A pipe has one reader, who takes what comes until the end as the report.
-	fifo := filepath.Join(t.TempDir(), "fifo")
+	const fifo = "fifo"
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -246,8 +247,8 @@ func TestPerfJSON(t *testing.T) {
 
 // A result stands beside a stored one: an output of perftest, or its JSON.
 func TestPerfCompares(t *testing.T) {
-	dir := t.TempDir()
-	text, doc := filepath.Join(dir, "a.txt"), filepath.Join(dir, "a.json")
+	t.Chdir(t.TempDir())
+	const text, doc = "a.txt", "a.json"
 	out, _, _ := measure(t, "write_bw -n 50 --out_json --out_json_file="+doc)
 	if err := os.WriteFile(text, []byte(out), 0o600); err != nil {
 		t.Fatal(err)
@@ -261,7 +262,7 @@ func TestPerfCompares(t *testing.T) {
 			t.Errorf("%d %s", status, errs)
 		}
 	}
-	if _, _, status := measure(t, "write_bw --compare="+dir+"/none"); status != 2 {
+	if _, _, status := measure(t, "write_bw --compare=none"); status != 2 {
 		t.Errorf("status %d", status)
 	}
 	for content, want := range map[string]string{
@@ -376,9 +377,10 @@ func TestPerfLeavesNothing(t *testing.T) {
 // A test of messages that come faster than the server takes them says so, while the receives posted before it hide that. So do tests with few
 // measurements, and whose messages may be lost.
 func TestPerfNotesWhatAShortTestHides(t *testing.T) {
+	t.Chdir(t.TempDir())
 	for _, c := range []struct{ line, want string }{
 		{"send_bw -s 2", "the 512 receives that it had posted"},
-		{"send_bw -s 2 --explain --out_json --out_json_file=" + filepath.Join(t.TempDir(), "out.json"), "the server fell behind at -s 2:"},
+		{"send_bw -s 2 --explain --out_json --out_json_file=out.json", "the server fell behind at -s 2:"},
 		{"send_bw -s 256 -q 2 -n 2000", "the 1024 receives"},
 		{"write_bw --write_with_imm -s 8 -n 1500", "512 of the 1500 messages"},
 		{"write_bw --write_with_imm -s 8 -n 11000", ""}, // this server keeps up
@@ -538,8 +540,8 @@ func TestPerfInterrupted(t *testing.T) {
 
 // The report of an interrupted -a has the sizes so far, and says that some are missing. Its capture is kept.
 func TestPerfReportOfAnInterruptedTest(t *testing.T) {
-	dir := t.TempDir()
-	file, frames := filepath.Join(dir, "out.json"), filepath.Join(dir, "frames.pcapng")
+	t.Chdir(t.TempDir())
+	const file, frames = "out.json", "frames.pcapng"
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go func() {

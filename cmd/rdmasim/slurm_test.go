@@ -16,7 +16,11 @@ func TestRunsThatAClusterLost(t *testing.T) {
 		{"FAILED", "slurmstepd: error: StepId=4.batch exceeded memory limit (33 > 20), being killed", "task 0 ended as FAILED: it took more memory than its task has: give more with --mem"},
 		{"FAILED", "no such file", "task 0 ended as FAILED"},
 	} {
-		dir := t.TempDir()
+		dir, err := os.MkdirTemp("/tmp", "slurm-") // Slurm takes no path with spaces, which that of t.TempDir may have
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { os.RemoveAll(dir) })
 		own, store := filepath.Join(dir, "own.yaml"), filepath.Join(dir, "store")
 		if err := os.WriteFile(own, []byte("name: own\ntraffic:\n  - {messages: 10}\n"), 0o600); err != nil {
 			t.Fatal(err)

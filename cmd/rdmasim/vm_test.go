@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/rdmasim/rdmasim/internal/cli/input/commands"
 )
 
 // Mistakes in the flags of a guest are named in one line before anything is downloaded or booted.
@@ -98,7 +100,7 @@ func TestPointsBesideOneThatFailsAreWritten(t *testing.T) {
 	code, out := rdmasim(t, "run", own, "--sweep", "traffic.0.payload=2B,4KiB,64B", "-o", dir)
 	text, err := os.ReadFile(filepath.Join(dir, "own.json"))
 	if code != exitFailure || err != nil || !strings.Contains(string(text), `"complete": false`) || !strings.Contains(string(text), `"traffic.0.payload": "2B"`) || !strings.Contains(string(text), `"traffic.0.payload": "64B"`) ||
-		!strings.Contains(out, "lost: traffic.0.payload=4KiB: ") || !strings.Contains(out, "(alone: rdmasim run "+own+" --seed 1 --set traffic.0.payload=4KiB)") {
+		!strings.Contains(out, "lost: traffic.0.payload=4KiB: ") || !strings.Contains(out, "(alone: rdmasim run "+commands.Quoted(own)+" --seed 1 --set traffic.0.payload=4KiB)") {
 		t.Errorf("exit %d, %v, %s\n%s", code, err, text, out)
 	}
 }

@@ -259,7 +259,7 @@ func TestOwnWorkflow(t *testing.T) {
 	if len(steps) != 3 || !strings.HasPrefix(steps[0].Run, "go build ") {
 		t.Fatalf("steps %+v", steps)
 	}
-	steps[0].Run = strings.Replace(steps[0].Run, "go build ", "go build -C "+absolute(t)+" ", 1)
+	steps[0].Run = strings.Replace(steps[0].Run, "go build ", "go build -C '"+absolute(t)+"' ", 1)
 	if failed, out := runAll(t, dir, steps); failed != "" {
 		t.Fatalf("%s:\n%s", failed, out)
 	}

@@ -53,7 +53,7 @@ func start(t *testing.T, dir string, args ...string) (*exec.Cmd, *bytes.Buffer) 
 			c.Env = append(c.Env, v)
 		}
 	}
-	c.Env = append(c.Env, "LEGS_UNDER_TEST=1", "LEG="+self+" run", "GOFLAGS=-trimpath", "CGO_ENABLED=0")
+	c.Env = append(c.Env, "LEGS_UNDER_TEST=1", `LEG=exec "`+self+`" run`, "GOFLAGS=-trimpath", "CGO_ENABLED=0")
 	out := &bytes.Buffer{}
 	c.Stdout, c.Stderr = out, out
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -241,11 +241,16 @@ func TestInterruptedLegs(t *testing.T) {
 		dir := project(t, map[string]string{"Makefile": "one three: ; @$(LEG) $@ true\n" +
 			"two: ; @$(LEG) two sh -c ': >begun; exec sleep 600' + touch not-begun\n"})
 		c, out := start(t, dir, "all", "one", "two", "three")
-		for { // go test's own limit of time ends this
-			if _, err := os.Stat(filepath.Join(dir, "begun")); err == nil {
-				break
+		ended := make(chan int, 1)
+		go func() { ended <- wait(t, c) }()
+		for begun := false; !begun; { // go test's own limit of time ends this
+			select {
+			case status := <-ended:
+				t.Fatalf("the legs end before the second has begun: exit status %d\n%s", status, out)
+			case <-time.After(time.Millisecond):
 			}
-			time.Sleep(time.Millisecond)
+			_, err := os.Stat(filepath.Join(dir, "begun"))
+			begun = err == nil
 		}
 		to := c.Process.Pid
 		if sig == syscall.SIGINT {
@@ -254,8 +259,7 @@ func TestInterruptedLegs(t *testing.T) {
 		if err := syscall.Kill(to, sig); err != nil {
 			t.Fatal(err)
 		}
-		status := wait(t, c)
-		text := out.String()
+		status, text := <-ended, out.String()
 		if status != interrupted {
 			t.Errorf("%v: exit status %d\n%s", sig, status, text)
 		}

@@ -78,7 +78,7 @@ func document(t *testing.T, bin, name string, seen map[string]string) {
 	for _, m := range picture.FindAllSubmatch(text, -1) {
 		if line := string(m[1]); drawn[line] == "" {
 			drawn[line] = t.TempDir()
-			seen[strings.TrimSuffix(line, " -o DIR")] = run(t, bin, dir, strings.ReplaceAll(line, "DIR", drawn[line]))
+			seen[strings.TrimSuffix(line, " -o DIR")] = run(t, bin, dir, line, drawn[line])
 		}
 	}
 	got := output.ReplaceAllFunc(text, func(b []byte) []byte {
@@ -87,7 +87,7 @@ func document(t *testing.T, bin, name string, seen map[string]string) {
 		for line := range strings.SplitSeq(string(m[1]), " && ") {
 			printed, ok := seen[line]
 			if !ok || slices.ContainsFunc(files, func(f [][]byte) bool { return strings.Contains(line, string(f[1])) }) {
-				printed = run(t, bin, dir, line)
+				printed = run(t, bin, dir, line, "")
 				seen[line] = printed
 			}
 			if len(m[2]) > 0 || len(m[4]) == 0 {
@@ -131,10 +131,13 @@ func draw(t *testing.T, dir, line, path string) {
 	}
 }
 
-// run is what a command prints. It must end with status 0.
-func run(t *testing.T, bin, dir, line string) string {
+// run is what a command prints, which draws into a folder in place of DIR. It must end with status 0.
+func run(t *testing.T, bin, dir, line, drawn string) string {
 	t.Helper()
 	args := strings.Fields(line)
+	if drawn != "" {
+		args[slices.Index(args, "DIR")] = drawn
+	}
 	var stdout, stderr bytes.Buffer
 	cmd := exec.Command(filepath.Join(bin, args[0]), args[1:]...)
 	cmd.Stdout, cmd.Stderr, cmd.Dir = &stdout, &stderr, dir

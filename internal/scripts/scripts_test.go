@@ -64,7 +64,7 @@ func TestRecordOfTheLabIsOfItsRun(t *testing.T) {
 	} {
 		project := t.TempDir()
 		dir := filepath.Join(project, "out/lab")
-		executable(t, filepath.Join(project, "scripts/lab"), `case "$*" in --tools) ;; *--fetch) `+x.fetch+";; *) dir="+dir+"; "+x.run+";; esac")
+		executable(t, filepath.Join(project, "scripts/lab"), `case "$*" in --tools) ;; *--fetch) `+x.fetch+";; *) dir='"+dir+"'; "+x.run+";; esac")
 		if err := os.WriteFile(filepath.Join(project, "scripts/lab-conform"), text, 0o755); err != nil {
 			t.Fatal(err)
 		}
