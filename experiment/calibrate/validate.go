@@ -246,7 +246,11 @@ func (v *Validation) judge(ctx context.Context, seed uint64, rep *ValidationRepo
 			return fmt.Errorf("%s: run %s: %w", v.doc.File, name, err)
 		}
 		rep.Hypotheses[s.Profile] = slices.Compact(slices.Sorted(slices.Values(append(rep.Hypotheses[s.Profile], p.Hypotheses()...))))
-		rep.Profiles[s.Profile] = ""
+		if rep.Profiles[s.Profile] == "" {
+			if rep.Profiles[s.Profile], err = profileHash(s.Profile); err != nil {
+				return err
+			}
+		}
 	}
 	notes, err := v.sources()
 	if err != nil {
@@ -267,13 +271,6 @@ func (v *Validation) judge(ctx context.Context, seed uint64, rep *ValidationRepo
 		got = table.Rounded(got)
 		rep.Checks = append(rep.Checks, Check{ID: f.ID, Name: f.Name, Profile: v.profileOf(i), Expected: f.Expected, Got: got, Unit: f.Unit,
 			Tolerance: f.Tolerance, Pass: within(got, f.Expected, f.Tolerance), Kind: f.Kind, Fitted: f.Fitted, Number: v.Check, Source: v.Source, KnownMiss: f.KnownMiss, KnownValue: f.KnownValue, Note: f.Note})
-	}
-	for name := range rep.Profiles {
-		h, err := profileHash(name)
-		if err != nil {
-			return err
-		}
-		rep.Profiles[name] = h
 	}
 	return nil
 }
