@@ -268,10 +268,7 @@ func (p completionPoint) row(part string, r completionResult) table.Row {
 
 // vectorCount is how many completion vectors there are.
 func (p completionPoint) vectorCount() int {
-	if p.vectors == 0 {
-		return p.cores
-	}
-	return p.vectors
+	return cmp.Or(p.vectors, p.cores)
 }
 
 // cqs says who shares a CQ.

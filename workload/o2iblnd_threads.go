@@ -2,6 +2,7 @@ package workload
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rdmasim/rdmasim/verbs/kernel"
@@ -139,7 +140,7 @@ func (o *O2IB) poller(t kernel.Thread, s *o2ibSched, nth int) {
 		if c.sched != s {
 			continue
 		}
-		if i%o.Threads == nth && !holds(own, c.cq) {
+		if i%o.Threads == nth && !slices.Contains(own, c.cq) {
 			own = append(own, c.cq)
 		}
 		i++
@@ -152,15 +153,6 @@ func (o *O2IB) poller(t kernel.Thread, s *o2ibSched, nth int) {
 		}
 		t.Resched()
 	}
-}
-
-func holds(all []kernel.CQ, q kernel.CQ) bool {
-	for _, x := range all {
-		if x == q {
-			return true
-		}
-	}
-	return false
 }
 
 // Locks are the counts of the locks of all partitions.

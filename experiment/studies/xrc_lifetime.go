@@ -1,6 +1,7 @@
 package studies
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"syscall"
@@ -299,9 +300,7 @@ func (l *life) reopen(t verbs.Thread) error {
 		} else {
 			err = fmt.Errorf("open QP: %w", err)
 		}
-		if cerr := d.Close(t); err == nil {
-			err = cerr
-		}
+		err = cmp.Or(err, d.Close(t))
 		return err
 	})
 	l.row.Set("reopen", outcomeOf(err))
