@@ -202,6 +202,40 @@ func (r *Recorder) add(t verbs.Thread, name string, args []string, err error, re
 	return err
 }
 
+// made records a call that makes an object. see returns the object as programs see it, and the results to record.
+func made[T any](r *Recorder, t verbs.Thread, name string, args []string, err error, see func() (T, []string)) (out T, _ error) {
+	var results []string
+	if err == nil {
+		out, results = see()
+	}
+	return out, r.add(t, name, args, err, results...)
+}
+
+// bare is the object of the target behind one that programs see.
+func bare[T any](v T) T {
+	if w, ok := any(v).(interface{ inner() T }); ok {
+		return w.inner()
+	}
+	return v
+}
+
+// on calls f with v as an optional interface of the target's, which what names in the error if v is none.
+func on[I any](v any, what string, f func(I) error) error {
+	if x, ok := v.(I); ok {
+		return f(x)
+	}
+	return fmt.Errorf("%s: %w", what, syscall.EOPNOTSUPP)
+}
+
+// valueOn is on for a call that returns a value.
+func valueOn[I, T any](v any, what string, f func(I) (T, error)) (out T, err error) {
+	err = on(v, what, func(x I) error {
+		out, err = f(x)
+		return err
+	})
+	return out, err
+}
+
 // errnoNames are the errnos that verbs return.
 var errnoNames = map[syscall.Errno]string{
 	syscall.EPERM: "EPERM", syscall.ENOENT: "ENOENT", syscall.EINTR: "EINTR", syscall.EIO: "EIO", syscall.EBADF: "EBADF",
