@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/rdmasim/rdmasim/verbs"
@@ -58,7 +59,7 @@ func (ch *eventChannel) GetEvent(t verbs.Thread, timeout time.Duration) (*verbs.
 	in, err := ch.EventChannel.GetEvent(innerThread(t), timeout)
 	args := list(seconds(timeout))
 	if err != nil {
-		if errnoName(err) != "EAGAIN" {
+		if verbs.ErrnoOf(err) != syscall.EAGAIN {
 			ch.r.add(t, "get_cm_event", args, err)
 		}
 		return nil, err

@@ -9,7 +9,6 @@
 package record
 
 import (
-	"errors"
 	"fmt"
 	"sort"
 	"strings"
@@ -190,7 +189,7 @@ func (r *Recorder) add(t verbs.Thread, name string, args []string, err error, re
 		c.Thread = t.Name()
 	}
 	if err != nil {
-		c.Errno = errnoName(err)
+		c.Errno = verbs.ErrnoName(verbs.ErrnoOf(err))
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -234,26 +233,6 @@ func valueOn[I, T any](v any, what string, f func(I) (T, error)) (out T, err err
 		return err
 	})
 	return out, err
-}
-
-// errnoNames are the errnos that verbs return.
-var errnoNames = map[syscall.Errno]string{
-	syscall.EPERM: "EPERM", syscall.ENOENT: "ENOENT", syscall.EINTR: "EINTR", syscall.EIO: "EIO", syscall.EBADF: "EBADF",
-	syscall.EAGAIN: "EAGAIN", syscall.ENOMEM: "ENOMEM", syscall.EACCES: "EACCES", syscall.EFAULT: "EFAULT",
-	syscall.EBUSY: "EBUSY", syscall.ENODEV: "ENODEV", syscall.EINVAL: "EINVAL", syscall.ENOSPC: "ENOSPC",
-	syscall.ENOSYS: "ENOSYS", syscall.ENODATA: "ENODATA", syscall.EOPNOTSUPP: "EOPNOTSUPP", syscall.ETIMEDOUT: "ETIMEDOUT",
-	syscall.EPROTONOSUPPORT: "EPROTONOSUPPORT", syscall.EREMOTEIO: "EREMOTEIO", syscall.ENOTTY: "ENOTTY",
-}
-
-func errnoName(err error) string {
-	var e syscall.Errno
-	if !errors.As(err, &e) {
-		return "an error without errno"
-	}
-	if s, ok := errnoNames[e]; ok {
-		return s
-	}
-	return fmt.Sprintf("errno %d", uint(e))
 }
 
 // list makes arguments of values in their default format.
