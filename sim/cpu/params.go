@@ -26,7 +26,7 @@ type Params struct {
 	WCFlush      sim.Time // fence with dirty buffers, for each
 	WCBuffers    int      // write-combining buffers of a core; 0: the host cannot combine writes
 	NoWC         sim.Time // one 8-byte store where a WC mapping is not available
-	CacheLine    int      // bytes
+	CacheLine    int      `unit:"size"` // bytes
 }
 
 // mostLockNear still lets the other socket have the lock.

@@ -38,31 +38,31 @@ var QPWRWords = []string{"blocks", "requests"}
 // and its PCI bus decide. The zero value is not usable; Validate says what is missing.
 type Params struct {
 	// Generation of the UAR rules. Zero is a valid value here (Dynamic) and in PCIRevision.
-	Generation Generation
+	Generation Generation `words:"dynamic static"`
 	// MKeyCache is the order in which memory keys of deregistered regions are taken again. Zero is
 	// valid here too (LastKeyFirst).
-	MKeyCache MKeyCache
+	MKeyCache MKeyCache `key:"mkey_cache" words:"lifo fifo none"`
 	// Paging is the kernel's on-demand paging. Zero is valid here too (Paging6_2).
-	Paging PagingEra
+	Paging PagingEra `words:"6.2 6.14 5.16 5.5 5.0"`
 	// XRC is who an XRC target QP belongs to. Zero is valid here too (XRC6_1).
-	XRC XRCEra
+	XRC XRCEra `words:"6.1 4.9 3.2 ofed-1.3 proposal creator"`
 	// MaxQPWR is what max_qp_wr counts. Zero is valid here too (QPWRBlocks).
-	MaxQPWR QPWRRule
+	MaxQPWR QPWRRule `key:"max_qp_wr"`
 	// PageSize of the host in bytes. sim/mem has pages of 4096.
-	PageSize int
+	PageSize int `unit:"size"`
 	// CacheLine of the host in bytes, as the kernel reports it to the library at open.
-	CacheLine int
+	CacheLine int `unit:"size"`
 	// CompVectors is how many completion EQs are made, one MSI-X vector each: on a
 	// real host the number of online CPUs. The device may allow fewer.
 	CompVectors int
 	// NetMTU is the MTU of the port's Ethernet interface in bytes. The active path
 	// MTU is the largest that fits below it with 96 bytes of headers (iboe_get_mtu):
 	// 1500 gives 1024, 4192 and more give 4096.
-	NetMTU int
+	NetMTU int `unit:"size"`
 	// PCIDevice and PCIRevision are the function's identity (the table
 	// mlx5_core_pci_table of Linux mlx5/core/main.c).
-	PCIDevice   uint16
-	PCIRevision uint8
+	PCIDevice   uint16 `unit:"hex"`
+	PCIRevision uint8  `unit:"hex"`
 	// SQD: the driver has commands for RTS to SQD and SQD to SQD. False is what
 	// mlx5_ib does.
 	SQD bool

@@ -11,7 +11,7 @@ import (
 // Params say for which operations a device pages on demand, and what its firmware takes for it. RC to XRC hold
 // bits prm.ODPSend to prm.ODPSRQReceive; with all of them 0 the device does not page on demand.
 type Params struct {
-	RC, UD, XRC uint32
+	RC, UD, XRC uint32 `unit:"hex"`
 	// Implicit: the device can do what a region over a whole address space needs of it.
 	Implicit bool
 	// MemoryScheme: the device offers page faults of memory keys beside those of queues, and a driver that knows

@@ -94,7 +94,7 @@ type Params struct {
 	IndependentTDMax int
 	// Generation of the library's UAR rules, whatever the kernel's are: Dynamic asks for UAR
 	// objects and falls back to the static table, Static knows the table only.
-	Generation kernel.Generation
+	Generation kernel.Generation `words:"dynamic static"`
 }
 
 // mostDomains is far above the registers of a context.
