@@ -22,9 +22,6 @@ const (
 	Socket             // between the root complexes of two processors
 )
 
-// PathWords are the values of Params.Path in files.
-var PathWords = []string{"switch", "root", "socket"}
-
 // Params of a GPU. Sizes in bytes, rates in bits per second.
 type Params struct {
 	Memory uint64 `unit:"size"` // of its own
@@ -32,7 +29,7 @@ type Params struct {
 	Page   uint64 `unit:"size"` // of BAR 1: what is mapped is whole pages
 	// Path is the way between it and the RDMA device. Below a switch, ACS sends requests up to the root complex, so that
 	// the way is that.
-	Path Path
+	Path Path `words:"switch root socket"`
 	ACS  bool
 	// IOMMU: the root complex translates the addresses of requests between devices, which takes IOMMULatency each.
 	IOMMU        bool

@@ -186,7 +186,7 @@ func TestQueryDevice(t *testing.T) {
 		p := testParams()
 		p.MaxQPWR = rule
 		if a, _ := newSetup(t, p).open().QueryDevice(Caller{}); a.MaxQPWR != want {
-			t.Errorf("max_qp_wr by %s: %d, want %d", QPWRWords[rule], a.MaxQPWR, want)
+			t.Errorf("max_qp_wr by rule %d: %d, want %d", rule, a.MaxQPWR, want)
 		}
 	}
 }

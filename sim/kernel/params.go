@@ -31,9 +31,6 @@ const (
 	QPWRRequests
 )
 
-// QPWRWords are the words for QPWRRule.
-var QPWRWords = []string{"blocks", "requests"}
-
 // Params are costs and limits of the kernel, and what the machine's administrator
 // and its PCI bus decide. The zero value is not usable; Validate says what is missing.
 type Params struct {
@@ -47,7 +44,7 @@ type Params struct {
 	// XRC is who an XRC target QP belongs to. Zero is valid here too (XRC6_1).
 	XRC XRCEra `words:"6.1 4.9 3.2 ofed-1.3 proposal creator"`
 	// MaxQPWR is what max_qp_wr counts. Zero is valid here too (QPWRBlocks).
-	MaxQPWR QPWRRule `key:"max_qp_wr"`
+	MaxQPWR QPWRRule `key:"max_qp_wr" words:"blocks requests"`
 	// PageSize of the host in bytes. sim/mem has pages of 4096.
 	PageSize int `unit:"size"`
 	// CacheLine of the host in bytes, as the kernel reports it to the library at open.

@@ -12,11 +12,8 @@ import (
 
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/sim"
-	"github.com/rdmasim/rdmasim/sim/gpu"
 	"github.com/rdmasim/rdmasim/sim/hca"
-	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/sim/link"
-	"github.com/rdmasim/rdmasim/sim/odp"
 )
 
 // Kind says how a value is written.
@@ -45,12 +42,9 @@ var units = map[string]Kind{"rate": Rate, "frequency": Freq, "size": Size, "hex"
 // words are the parameters whose value is a word; the index in the list is the number that
 // the unit has. Lists without another use are in the field's tag words.
 var words = map[string][]string{
-	"kernel.max_qp_wr": kernel.QPWRWords,
-	"gpu.path":         gpu.PathWords,
-	"hca.link_layer":   hca.LinkLayerWords,
-	"hca.link_layers":  hca.LinkLayersWords,
-	"ib.speed":         link.SpeedWords,
-	"odp.srq_fault":    odp.SRQFaultWords,
+	"hca.link_layer":  hca.LinkLayerWords,
+	"hca.link_layers": hca.LinkLayersWords,
+	"ib.speed":        link.SpeedWords,
 }
 
 // param is one value of a profile: where it lives and how it is written.
