@@ -49,7 +49,7 @@ func (x *xrcRun) lifetime() error {
 	for _, c := range lifetimeCases() {
 		for i := range x.designs {
 			d := &x.designs[i]
-			if err := x.next(fmt.Sprintf("lifetime: %s, design %s", c.name, d.letter)); err != nil {
+			if err := x.Next(fmt.Sprintf("lifetime: %s, design %s", c.name, d.letter)); err != nil {
 				return err
 			}
 			var row table.Row

@@ -12,7 +12,7 @@ type Params struct {
 	LineTransfer sim.Time `bounds:"0.."` // a line owned by another core, or written by a device, comes over
 	LockFree     sim.Time `bounds:"0.."` // taking a free lock whose line is owned
 	LockHandover sim.Time `bounds:"0.."` // extra when a lock passes from one core to a waiting one
-	Unlock       sim.Time
+	Unlock       sim.Time `bounds:"0.."`
 	SocketCores  int      // cores of a socket; those beyond two sockets are second threads of the first ones, in the same order; 0: there is one socket
 	LineFar      sim.Time `bounds:"0.."` // extra when a line comes from a core of another socket, and when a lock passes for each core where a thread spins on it there; may be 0
 	LockNear     int      // times in a row that a lock passes to a waiter of the same socket although one of the other waits longer; 0: first come, first served
