@@ -2,6 +2,7 @@ package cm
 
 import (
 	"net/netip"
+	"slices"
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/conformance/kit"
@@ -127,13 +128,8 @@ type message struct {
 }
 
 // of are the messages of a kind.
-func of(all []message, attribute uint16) (l []message) {
-	for _, m := range all {
-		if m.Attribute() == attribute {
-			l = append(l, m)
-		}
-	}
-	return l
+func of(all []message, attribute uint16) []message {
+	return slices.DeleteFunc(slices.Clone(all), func(m message) bool { return m.Attribute() != attribute })
 }
 
 // one is the only message of a kind.
