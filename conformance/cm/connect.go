@@ -21,10 +21,7 @@ func eventsOfAConnection(c *spec.C) {
 }
 
 func requestData(c *spec.C) {
-	e := open(c)
-	f := serve(c, verbs.PortSpaceTCP, 0)
-	id := e.resolved(c, verbs.PortSpaceTCP, f.at)
-	newQueue(c, id)
+	e, f, id, _ := client(c)
 	c.Errno("connect with 57 bytes", id.Connect(c.T, param(data(c, 57))), syscall.EINVAL)
 	for _, n := range []int{56, 5} {
 		id := e.resolved(c, verbs.PortSpaceTCP, f.at)
@@ -40,10 +37,7 @@ func requestData(c *spec.C) {
 }
 
 func replyData(c *spec.C) {
-	e := open(c)
-	f := serve(c, verbs.PortSpaceTCP, 0)
-	id := e.resolved(c, verbs.PortSpaceTCP, f.at)
-	newQueue(c, id)
+	e, f, id, _ := client(c)
 	kit.Must(c, "connect", id.Connect(c.T, param(nil)))
 	r, _ := f.request(c)
 	sent := data(c, 100)
@@ -62,10 +56,7 @@ func replyData(c *spec.C) {
 }
 
 func depthsExchanged(c *spec.C) {
-	e := open(c)
-	f := serve(c, verbs.PortSpaceTCP, 0)
-	id := e.resolved(c, verbs.PortSpaceTCP, f.at)
-	newQueue(c, id)
+	e, f, id, _ := client(c)
 	p := param(nil)
 	p.ResponderResources, p.InitiatorDepth = 3, 2
 	kit.Must(c, "connect", id.Connect(c.T, p))
@@ -80,10 +71,7 @@ func depthsExchanged(c *spec.C) {
 }
 
 func attributes(c *spec.C) {
-	e := open(c)
-	f := serve(c, verbs.PortSpaceTCP, 0)
-	id := e.resolved(c, verbs.PortSpaceTCP, f.at)
-	q := newQueue(c, id)
+	e, f, id, q := client(c)
 	p := param(nil)
 	p.RetryCount, p.RNRRetryCount = 5, 3
 	kit.Must(c, "connect", id.Connect(c.T, p))
@@ -218,10 +206,7 @@ func otherAddress(c *spec.C) {
 }
 
 func rejected(c *spec.C) {
-	e := open(c)
-	f := serve(c, verbs.PortSpaceTCP, 0)
-	id := e.resolved(c, verbs.PortSpaceTCP, f.at)
-	q := newQueue(c, id)
+	e, f, id, q := client(c)
 	kit.Must(c, "connect", id.Connect(c.T, param(nil)))
 	r := f.event(c, verbs.CMConnectRequest, 0)
 	sent := data(c, 148)
