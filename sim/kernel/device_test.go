@@ -76,7 +76,7 @@ func TestParamsValidate(t *testing.T) {
 		{"Interrupt", func(p *Params) { p.Interrupt = -1 }},
 		{"page size", func(p *Params) { p.PageSize = 65536 }},
 		{"CompVectors", func(p *Params) { p.CompVectors = 0 }},
-		{"generation", func(p *Params) { p.Generation = 7 }},
+		{"Generation", func(p *Params) { p.Generation = 7 }},
 	} {
 		p := testParams()
 		x.damage(&p)
