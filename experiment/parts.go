@@ -5,10 +5,11 @@ import (
 	"slices"
 )
 
-// Part is a scenario of an experiment, of so many runs. What it cannot do is refused by Check (nil: nothing), before anything runs.
+// Part is a scenario of an experiment. Check, which may be nil, refuses what the scenario cannot do, before
+// anything runs.
 type Part struct {
 	Name  string
-	Runs  int
+	Runs  int // how often Run calls Next
 	Check func() error
 	Run   func() error
 }
@@ -25,7 +26,7 @@ func (p *Parts) Next(what string) error {
 	return p.Step(p.step-1, p.all, what)
 }
 
-// Do runs the parts that are asked for. checked is called, unless it is nil, once no part refuses to run.
+// Do runs the parts that the parameter asks for. checked, which may be nil, is called after all checks.
 func (p *Parts) Do(parts []Part, checked func()) error {
 	name := p.String("scenario")
 	parts = slices.DeleteFunc(parts, func(x Part) bool { return name != "all" && name != x.Name })

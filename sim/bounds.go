@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// OutOfBounds returns an error for each field of a unit's Params, a pointer to a struct, that is outside the bounds of its tag:
-// bounds:"3..18" for a number, also 1e9 and 2^16, in picoseconds for a Time; an absent upper bound is a Second. A field with the
-// tag words is the index of one of these.
+// OutOfBounds returns an error for each field of a unit's Params, a pointer to a struct, that is outside
+// the bounds of its tag: bounds:"3..18" for a number (1e9 and 2^16 too), in picoseconds for a Time; an
+// absent upper bound is a Second. A field with the tag words is the index of one of these.
 func OutOfBounds(unit string, params any) (errs []error) {
 	v := reflect.ValueOf(params).Elem()
 	for i := range v.NumField() {
@@ -40,7 +40,7 @@ func OutOfBounds(unit string, params any) (errs []error) {
 	return errs
 }
 
-// bound is a bound of a tag, or otherwise where the tag has none.
+// bound parses a bound of a tag; an absent one is otherwise.
 func bound(text string, otherwise int64) int64 {
 	if text == "" {
 		return otherwise

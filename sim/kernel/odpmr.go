@@ -74,7 +74,8 @@ func (m *mr) snapshot(k *call) error {
 	return m.loadPages(k, found, 1<<o.shift, func() { o.unwatch = o.proc.Space.Notify(mem.VA(o.start), o.end-o.start, m.invalidate) })
 }
 
-// loadPages gives a new region a key with the pages that were found. watch is called before the device may use it.
+// loadPages gives a new region a key with the pages that were found. watch is called before the device
+// may use the key.
 func (m *mr) loadPages(k *call, found []foundPage, pageSize uint64, watch func()) error {
 	o := m.odp
 	if err := m.takePagedKey(k, m.numTranslations()); err != nil {

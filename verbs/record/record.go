@@ -201,7 +201,8 @@ func (r *Recorder) add(t verbs.Thread, name string, args []string, err error, re
 	return err
 }
 
-// made records a call that makes an object. see returns the object as programs see it, and the results to record.
+// made records a call that makes an object. If it succeeded, see returns the object as programs see it, and
+// the results to record.
 func made[T any](r *Recorder, t verbs.Thread, name string, args []string, err error, see func() (T, []string)) (out T, _ error) {
 	var results []string
 	if err == nil {
@@ -210,7 +211,7 @@ func made[T any](r *Recorder, t verbs.Thread, name string, args []string, err er
 	return out, r.add(t, name, args, err, results...)
 }
 
-// bare is the object of the target behind one that programs see.
+// bare returns the target's object behind one that programs see, and any other object as it is.
 func bare[T any](v T) T {
 	if w, ok := any(v).(interface{ inner() T }); ok {
 		return w.inner()
@@ -218,7 +219,7 @@ func bare[T any](v T) T {
 	return v
 }
 
-// on calls f with v as an optional interface of the target's, which what names in the error if v is none.
+// on calls f with v if v has the optional interface I. Otherwise the error, EOPNOTSUPP, says what is missing.
 func on[I any](v any, what string, f func(I) error) error {
 	if x, ok := v.(I); ok {
 		return f(x)
