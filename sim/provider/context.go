@@ -30,14 +30,14 @@ type Context struct {
 	// imported: of the device file of another context, which lives until all are closed.
 	imported bool
 
-	uidx    slots[completer] // by user index, CQE version 1
-	cookies slots[verbs.CQ]  // by the cookie given to the kernel
-	srqs    []verbs.SRQ      // likewise
-	targets slots[*TargetQP] // likewise
-	dbPages     []*dbPage
-	ports       *sim.Rand   // of datagrams; nil before the first
-	broken      rule.Broken // see breaks
-	qpnBlocks   []*qpnBlock // of reserved numbers
+	uidx      slots[completer] // by user index, CQE version 1
+	cookies   slots[verbs.CQ]  // by the cookie given to the kernel
+	srqs      []verbs.SRQ      // likewise
+	targets   slots[*TargetQP] // likewise
+	dbPages   []*dbPage
+	ports     *sim.Rand   // of datagrams; nil before the first
+	broken    rule.Broken // see breaks
+	qpnBlocks []*qpnBlock // of reserved numbers
 }
 
 // enter is what each control verb does first.
