@@ -27,135 +27,98 @@ func unmet(tb verbs.Testbed, needs []string) []string {
 	return out
 }
 
+// prover is what a proof calls with.
+type prover struct {
+	*spec.C
+	ctx verbs.Context
+	pd  verbs.PD
+}
+
 // proof is the call that a device without a capability must refuse.
-type proof func(c *spec.C, ctx verbs.Context, pd verbs.PD) error
+type proof func(p *prover) error
 
 // proofs by capability. A capability without one is the testbed's own, or package verbs does not
 // have its calls yet: there is nothing to call.
 var proofs = map[string]proof{
-	"td": func(c *spec.C, ctx verbs.Context, _ verbs.PD) error {
-		_, err := ctx.AllocTD(c.T, verbs.TDInitAttr{})
-		return err
+	"td": func(p *prover) error { return failure(p.ctx.AllocTD(p.T, verbs.TDInitAttr{})) },
+	"td.independent": func(p *prover) error {
+		return failure(p.ctx.AllocTD(p.T, verbs.TDInitAttr{CompMask: verbs.TDInitAttrIndependent, Independent: 1}))
 	},
-	"td.independent": func(c *spec.C, ctx verbs.Context, _ verbs.PD) error {
-		_, err := ctx.AllocTD(c.T, verbs.TDInitAttr{CompMask: verbs.TDInitAttrIndependent, Independent: 1})
-		return err
+	"pdom": func(p *prover) error { return failure(p.ctx.AllocParentDomain(p.T, verbs.ParentDomainAttr{PD: p.pd})) },
+	"srq":  func(p *prover) error { return failure(p.pd.CreateSRQ(p.T, verbs.SRQInitAttr{MaxWR: 1, MaxSGE: 1})) },
+	"srq.resize": func(p *prover) error {
+		srq, err := p.pd.CreateSRQ(p.T, verbs.SRQInitAttr{MaxWR: 4, MaxSGE: 1})
+		p.NoErr("create SRQ", err)
+		return srq.Modify(p.T, verbs.SRQAttr{MaxWR: 64}, verbs.SRQMaskMaxWR)
 	},
-	"pdom": func(c *spec.C, ctx verbs.Context, pd verbs.PD) error {
-		_, err := ctx.AllocParentDomain(c.T, verbs.ParentDomainAttr{PD: pd})
-		return err
+	"events":            func(p *prover) error { return failure(p.ctx.CreateCompChannel(p.T)) },
+	"cq_ex":             createCQ(verbs.CQAttr{CQE: 1, Ex: true}),
+	"cq.ignore_overrun": createCQ(verbs.CQAttr{CQE: 1, Ex: true, CompMask: 1, Flags: verbs.CQIgnoreOverrun}),
+	"resize":            func(p *prover) error { return p.cq(1).Resize(p.T, 64) },
+	"cq.moderation":     func(p *prover) error { return p.cq(1).Modify(p.T, verbs.CQModeration{Count: 2, Period: 2}) },
+	"ts":                createCQ(verbs.CQAttr{CQE: 1, Ex: true, WCFlags: verbs.WCExCompletionTimestamp}),
+	"clock":             func(p *prover) error { return failure(p.ctx.RawClock(p.T)) },
+	"devx":              func(p *prover) error { return failure(p.ctx.AllocUAR(p.T, verbs.UARBlueFlame)) },
+	"devx.dedicated":    func(p *prover) error { return failure(p.ctx.AllocUAR(p.T, verbs.UARNonCachedOwn)) },
+	"odp": func(p *prover) error {
+		b, err := p.Process().Map(p.T, 4096, verbs.MapOptions{})
+		p.NoErr("map", err)
+		return failure(p.pd.RegMR(p.T, b.Addr(), b.Len(), verbs.AccessLocalWrite|verbs.AccessOnDemand))
 	},
-	"srq": func(c *spec.C, _ verbs.Context, pd verbs.PD) error {
-		_, err := pd.CreateSRQ(c.T, verbs.SRQInitAttr{MaxWR: 1, MaxSGE: 1})
-		return err
-	},
-	"srq.resize": func(c *spec.C, _ verbs.Context, pd verbs.PD) error {
-		srq, err := pd.CreateSRQ(c.T, verbs.SRQInitAttr{MaxWR: 4, MaxSGE: 1})
-		c.NoErr("create SRQ", err)
-		return srq.Modify(c.T, verbs.SRQAttr{MaxWR: 64}, verbs.SRQMaskMaxWR)
-	},
-	"events": func(c *spec.C, ctx verbs.Context, _ verbs.PD) error {
-		_, err := ctx.CreateCompChannel(c.T)
-		return err
-	},
-	"cq_ex": func(c *spec.C, ctx verbs.Context, _ verbs.PD) error {
-		_, err := ctx.CreateCQ(c.T, verbs.CQAttr{CQE: 1, Ex: true})
-		return err
-	},
-	"cq.ignore_overrun": func(c *spec.C, ctx verbs.Context, _ verbs.PD) error {
-		_, err := ctx.CreateCQ(c.T, verbs.CQAttr{CQE: 1, Ex: true, CompMask: 1, Flags: verbs.CQIgnoreOverrun})
-		return err
-	},
-	"resize": func(c *spec.C, ctx verbs.Context, _ verbs.PD) error {
-		cq, err := ctx.CreateCQ(c.T, verbs.CQAttr{CQE: 1})
-		c.NoErr("create CQ", err)
-		return cq.Resize(c.T, 64)
-	},
-	"cq.moderation": func(c *spec.C, ctx verbs.Context, _ verbs.PD) error {
-		cq, err := ctx.CreateCQ(c.T, verbs.CQAttr{CQE: 1})
-		c.NoErr("create CQ", err)
-		return cq.Modify(c.T, verbs.CQModeration{Count: 2, Period: 2})
-	},
-	"ts": func(c *spec.C, ctx verbs.Context, _ verbs.PD) error {
-		_, err := ctx.CreateCQ(c.T, verbs.CQAttr{CQE: 1, Ex: true, WCFlags: verbs.WCExCompletionTimestamp})
-		return err
-	},
-	"clock": func(c *spec.C, ctx verbs.Context, _ verbs.PD) error {
-		_, err := ctx.RawClock(c.T)
-		return err
-	},
-	"devx": func(c *spec.C, ctx verbs.Context, _ verbs.PD) error {
-		_, err := ctx.AllocUAR(c.T, verbs.UARBlueFlame)
-		return err
-	},
-	"devx.dedicated": func(c *spec.C, ctx verbs.Context, _ verbs.PD) error {
-		_, err := ctx.AllocUAR(c.T, verbs.UARNonCachedOwn)
-		return err
-	},
-	"odp": func(c *spec.C, _ verbs.Context, pd verbs.PD) error {
-		b, err := c.Process().Map(c.T, 4096, verbs.MapOptions{})
-		c.NoErr("map", err)
-		_, err = pd.RegMR(c.T, b.Addr(), b.Len(), verbs.AccessLocalWrite|verbs.AccessOnDemand)
-		return err
-	},
-	"dmabuf": func(c *spec.C, _ verbs.Context, pd verbs.PD) error {
-		_, err := pd.RegDmabufMR(c.T, 0, 4096, 0, 0, verbs.AccessLocalWrite)
-		return err
-	},
-	"wr_ex": func(c *spec.C, ctx verbs.Context, pd verbs.PD) error {
-		cq, err := ctx.CreateCQ(c.T, verbs.CQAttr{CQE: 8})
-		c.NoErr("create CQ", err)
-		_, err = pd.CreateQP(c.T, verbs.QPInitAttr{Type: verbs.QPTRC, SendCQ: cq, RecvCQ: cq, CompMask: verbs.QPInitSendOpsFlags,
-			SendOpsFlags: verbs.QPExSend, Cap: verbs.QPCap{MaxSendWR: 1, MaxSendSGE: 1, MaxRecvWR: 1, MaxRecvSGE: 1}})
-		return err
-	},
-	"dv": func(c *spec.C, ctx verbs.Context, _ verbs.PD) error {
-		_, err := direct(c, ctx).QueryDirect(c.T, 0)
-		return err
-	},
+	"dmabuf": func(p *prover) error { return failure(p.pd.RegDmabufMR(p.T, 0, 4096, 0, 0, verbs.AccessLocalWrite)) },
+	"wr_ex":  createQP(verbs.QPInitAttr{Type: verbs.QPTRC, CompMask: verbs.QPInitSendOpsFlags, SendOpsFlags: verbs.QPExSend}),
+	"dv":     func(p *prover) error { return failure(p.direct().QueryDirect(p.T, 0)) },
 	"dv.raw": createDirect(verbs.DirectQPAttr{CompMask: verbs.DirectQPSendOpsFlags, SendOpsFlags: verbs.DirectQPExRawWQE}),
 	// Libraries before rdma-core 56 do not know the flag.
 	"dv.ooo": createDirect(verbs.DirectQPAttr{CompMask: verbs.DirectQPCreateFlags, CreateFlags: verbs.DirectQPCreateOOODP}),
-	"dv.lag": onQP(func(c *spec.C, q verbs.QP) error {
+	"dv.lag": func(p *prover) error {
+		q, err := p.qp(verbs.QPInitAttr{Type: verbs.QPTRC})
+		p.NoErr("create QP", err)
 		d, ok := q.(verbs.DirectQP)
 		if !ok {
 			return errNoDirect
 		}
-		_, _, err := d.QueryLagPort(c.T)
-		return err
-	}),
-	"dv.resqpn": func(c *spec.C, ctx verbs.Context, _ verbs.PD) error {
-		_, err := direct(c, ctx).ReserveQPN(c.T)
+		_, _, err = d.QueryLagPort(p.T)
 		return err
 	},
-	"dv.var": func(c *spec.C, ctx verbs.Context, _ verbs.PD) error {
-		_, err := direct(c, ctx).AllocVAR(c.T, 0)
-		return err
-	},
-	"mw":    allocMW(1),
-	"mw.t1": allocMW(1),
-	"mw.t2": allocMW(2),
-	"uc":    createQP(verbs.QPTUC),
-	"ud":    createQP(verbs.QPTUD),
-	"raw":   createQP(verbs.QPTRawPacket),
-	"xrc":   createQP(verbs.QPTXRCSend),
+	"dv.resqpn": func(p *prover) error { return failure(p.direct().ReserveQPN(p.T)) },
+	"dv.var":    func(p *prover) error { return failure(p.direct().AllocVAR(p.T, 0)) },
+	"mw":        allocMW(1),
+	"mw.t1":     allocMW(1),
+	"mw.t2":     allocMW(2),
+	"uc":        createQP(verbs.QPInitAttr{Type: verbs.QPTUC}),
+	"ud":        createQP(verbs.QPInitAttr{Type: verbs.QPTUD}),
+	"raw":       createQP(verbs.QPInitAttr{Type: verbs.QPTRawPacket}),
+	"xrc":       createQP(verbs.QPInitAttr{Type: verbs.QPTXRCSend}),
 }
+
+// failure is the error of a call whose value nobody needs.
+func failure[T any](_ T, err error) error { return err }
 
 func allocMW(typ verbs.MWType) proof {
-	return func(c *spec.C, _ verbs.Context, pd verbs.PD) error {
-		_, err := pd.AllocMW(c.T, typ)
-		return err
-	}
+	return func(p *prover) error { return failure(p.pd.AllocMW(p.T, typ)) }
 }
 
-func createQP(typ verbs.QPType) proof {
-	return func(c *spec.C, ctx verbs.Context, pd verbs.PD) error {
-		cq, err := ctx.CreateCQ(c.T, verbs.CQAttr{CQE: 8})
-		c.NoErr("create CQ", err)
-		_, err = pd.CreateQP(c.T, verbs.QPInitAttr{Type: typ, SendCQ: cq, RecvCQ: cq,
-			Cap: verbs.QPCap{MaxSendWR: 1, MaxSendSGE: 1, MaxRecvWR: 1, MaxRecvSGE: 1}})
-		return err
-	}
+func createCQ(a verbs.CQAttr) proof {
+	return func(p *prover) error { return failure(p.ctx.CreateCQ(p.T, a)) }
+}
+
+func createQP(a verbs.QPInitAttr) proof {
+	return func(p *prover) error { return failure(p.qp(a)) }
+}
+
+// cq creates a completion queue that every device has.
+func (p *prover) cq(cqe int) verbs.CQ {
+	cq, err := p.ctx.CreateCQ(p.T, verbs.CQAttr{CQE: cqe})
+	p.NoErr("create CQ", err)
+	return cq
+}
+
+// qp creates a small queue pair of the given other attributes.
+func (p *prover) qp(a verbs.QPInitAttr) (verbs.QP, error) {
+	a.SendCQ = p.cq(8)
+	a.RecvCQ, a.Cap = a.SendCQ, verbs.QPCap{MaxSendWR: 1, MaxSendSGE: 1, MaxRecvWR: 1, MaxRecvSGE: 1}
+	return p.pd.CreateQP(p.T, a)
 }
 
 // refusals are the errnos that prove that a device without a capability refuses its call.
@@ -198,8 +161,7 @@ func prove(c *spec.C, tokens []string) {
 	pd, err := ctx.AllocPD(c.T)
 	c.NoErr("allocate PD", err)
 	for _, token := range tokens {
-		err := proofs[token](c, ctx, pd)
-		got := verbs.ErrnoOf(err)
+		got := verbs.ErrnoOf(proofs[token](&prover{c, ctx, pd}))
 		c.Observe("refusal of "+token, verbs.ErrnoName(got))
 		if !slices.Contains(refusals, got) {
 			c.Failf("a device without %q must refuse it; the call returned %s", token, verbs.ErrnoName(got))

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"fmt"
 	"io/fs"
@@ -140,12 +141,7 @@ func (p *Policy) allows(id string, missing []string) bool {
 			return true
 		}
 	}
-	for _, a := range p.Allowed {
-		if a.ID == id {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Allowed, func(a Allowance) bool { return a.ID == id })
 }
 
 // Lacks lists the required capabilities that the testbed does not claim.
@@ -168,10 +164,7 @@ func (p *Policy) Findings(cases []report.Case, whole bool) []string {
 	pass := Passed(cases)
 	switch {
 	case whole && p != nil && pass < p.MinPass:
-		who := p.Profile
-		if who == "" {
-			who = "the policy"
-		}
+		who := cmp.Or(p.Profile, "the policy")
 		return []string{fmt.Sprintf("passed cases: %d, and %s promises at least %d", pass, who, p.MinPass)}
 	case whole && pass == 0:
 		return []string{"no case passes: the target refuses everything"}

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"maps"
 	"strings"
 
@@ -42,9 +43,7 @@ func Prepare(target spec.Target, seed uint64, policy *Policy, more ...LedgerFile
 	if c, ok := target.(spec.Chooser); ok {
 		d.Chosen = c.Chosen()
 	}
-	if closed := closeBed(bed); err == nil {
-		err = closed
-	}
+	err = cmp.Or(err, closeBed(bed))
 	return &Runner{Target: target, Seed: seed, Policy: policy, Ledger: ledger}, d, err
 }
 

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,9 +38,7 @@ type Runner struct {
 
 // Run runs a case and returns its record.
 func (r *Runner) Run(e Entry, c spec.Case) report.Case {
-	if c.Deadline == 0 {
-		c.Deadline = spec.DefaultDeadline
-	}
+	c.Deadline = cmp.Or(c.Deadline, spec.DefaultDeadline)
 	first := r.once(e, c, "")
 	for i := 1; i < r.Repeat; i++ {
 		if r.Again != nil {

@@ -35,9 +35,7 @@ func (e *Env) Build(limit time.Duration, name string, hosts []testbed.HostConfig
 	b := &Bed{TB: tb}
 	var failed error
 	err = tb.Run(cmp.Or(limit, deadline), func(t verbs.Thread) { failed = body(t, b) })
-	if cerr := e.rec.finish(tb); err == nil {
-		err = cerr
-	}
+	err = cmp.Or(err, e.rec.finish(tb))
 	if e.Ctx.Err() != nil {
 		return ErrInterrupted
 	}

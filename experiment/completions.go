@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -72,9 +71,8 @@ func sequenceFiles() (names []string) {
 
 // completionRun is a run of the experiment.
 type completionRun struct {
-	*Env
-	models    []string
-	step, all int
+	Parts
+	models []string
 }
 
 func runCompletions(env *Env) error {
@@ -84,38 +82,27 @@ func runCompletions(env *Env) error {
 	if plain, err := profile.Load(completionProfile); err != nil || plain.Hash() != env.Profile.Hash() {
 		return Usagef("completions has no device behind its queues, and no value of a profile reaches it: leave out --profile, and --set of keys with a dot (rdmasim list shows its own)")
 	}
-	x := &completionRun{Env: env, models: workload.O2IBModels}
+	x := &completionRun{Parts: Parts{Env: env}, models: workload.O2IBModels}
 	if m := x.String("model"); m != "all" {
 		x.models = []string{m}
 	}
 	if err := x.check(); err != nil {
 		return err
 	}
-	name := x.String("scenario")
-	if env.rec.timeline != nil && name != "sequence" {
+	if env.rec.timeline != nil && x.String("scenario") != "sequence" {
 		return Usagef("--trace records the two completions of each model: give --set scenario=sequence")
 	}
 	n := len(x.models)
-	for _, part := range []struct {
-		name string
-		runs int
-		run  func() error
-	}{
-		{"burst", n * len(bursts), x.bursts}, {"load", n * len(turnarounds), x.load}, {"conns", n * len(connections), x.conns},
-		{"cores", n * len(hosts), x.cores}, {"cqs", 3 * len(sharings), x.cqs}, {"batch", 2 * len(batches), x.batches},
-		{"budget", len(budgets), x.budgets}, {"dim", 2 * 2 * len(moderated), x.dims}, {"locks", 3 * len(pools), x.locks},
-		{"designs", len(designs()) * len(designLoads), x.designs}, {"sequence", n, x.sequences}, {"plan", len(predictions), x.plan},
-	} {
-		if name != "all" && name != part.name {
-			continue
-		}
-		x.step, x.all = 0, part.runs
-		if err := part.run(); err != nil {
-			return fmt.Errorf("%s: %w", part.name, err)
-		}
+	if err := x.Do([]Part{
+		{"burst", n * len(bursts), nil, x.bursts}, {"load", n * len(turnarounds), nil, x.load}, {"conns", n * len(connections), nil, x.conns},
+		{"cores", n * len(hosts), nil, x.cores}, {"cqs", 3 * len(sharings), nil, x.cqs}, {"batch", 2 * len(batches), nil, x.batches},
+		{"budget", len(budgets), nil, x.budgets}, {"dim", 2 * 2 * len(moderated), nil, x.dims}, {"locks", 3 * len(pools), nil, x.locks},
+		{"designs", len(designs()) * len(designLoads), nil, x.designs}, {"sequence", n, nil, x.sequences}, {"plan", len(predictions), nil, x.plan},
+	}, nil); err != nil {
+		return err
 	}
 	x.noteCosts()
-	return env.Step(x.all, x.all, "done")
+	return nil
 }
 
 // check refuses what the options of models exclude, before anything runs.
@@ -144,8 +131,3 @@ func (x *completionRun) check() error {
 
 // maskable are the parts that have the host of the parameters and the model unbound.
 var maskable = []string{"burst", "load", "conns", "cqs", "sequence"}
-
-func (x *completionRun) next(what string) error {
-	x.step++
-	return x.Step(x.step-1, x.all, what)
-}

@@ -62,7 +62,7 @@ func coresFrom(first, n int) (cores []int) {
 func (x *completionRun) bursts() error {
 	for _, m := range x.models {
 		for _, n := range bursts {
-			if err := x.next(fmt.Sprintf("%s, a burst of %d", m, n)); err != nil {
+			if err := x.Next(fmt.Sprintf("%s, a burst of %d", m, n)); err != nil {
 				return err
 			}
 			if err := x.burst("burst", m, n); err != nil {
@@ -212,7 +212,7 @@ func (x *completionRun) designs() error {
 	for _, m := range designs() {
 		for _, us := range designLoads {
 			if us == 0 {
-				if err := errors.Join(x.next("designs: a burst of "+m), x.burst("designs", m, 16)); err != nil {
+				if err := errors.Join(x.Next("designs: a burst of "+m), x.burst("designs", m, 16)); err != nil {
 					return err
 				}
 				continue
@@ -230,7 +230,7 @@ func (x *completionRun) designs() error {
 
 // emit runs a point and emits its row.
 func (x *completionRun) emit(part string, p completionPoint) error {
-	if err := x.next(part + ": " + p.model); err != nil {
+	if err := x.Next(part + ": " + p.model); err != nil {
 		return err
 	}
 	r, err := p.measure(x.Env)
@@ -268,10 +268,7 @@ func (p completionPoint) row(part string, r completionResult) table.Row {
 
 // vectorCount is how many completion vectors there are.
 func (p completionPoint) vectorCount() int {
-	if p.vectors == 0 {
-		return p.cores
-	}
-	return p.vectors
+	return cmp.Or(p.vectors, p.cores)
 }
 
 // cqs says who shares a CQ.

@@ -200,7 +200,7 @@ func (x *completionRun) variants() []*variant {
 // plan looks at each prediction.
 func (x *completionRun) plan() error {
 	for _, p := range predictions {
-		if err := x.next("prediction " + p.id); err != nil {
+		if err := x.Next("prediction " + p.id); err != nil {
 			return err
 		}
 		holds, fails := true, true

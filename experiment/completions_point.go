@@ -83,10 +83,7 @@ func (p completionPoint) build(x *Env) (*completionBed, error) {
 	if err != nil {
 		return nil, Usagef("%w", err)
 	}
-	vectors := p.vectors
-	if vectors == 0 {
-		vectors = p.cores
-	}
+	vectors := cmp.Or(p.vectors, p.cores)
 	a, err := completion.New(m, completion.Config{Params: adapterCosts(x.costs), Vectors: vectors, Affinity: p.affinity, Unbound: p.unbound, Batch: p.batch, BudgetIRQ: p.budgetIRQ, BudgetWorkqueue: p.budgetWQ})
 	if err != nil {
 		return nil, Usagef("%w", err)

@@ -15,7 +15,7 @@ const sequenceOf = 2
 func (x *completionRun) sequences() error {
 	all := &sim.Spans{}
 	for _, m := range x.models {
-		if err := x.next("sequence: " + m); err != nil {
+		if err := x.Next("sequence: " + m); err != nil {
 			return err
 		}
 		p := x.point(m)

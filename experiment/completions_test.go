@@ -54,7 +54,7 @@ func numberIn(t *testing.T, r *table.Row, key string) float64 {
 //   - ib_core's models: n/16+1 polls; one wake-up of a worker or none; the lock of its pool in the interrupt, and twice by the worker;
 //   - softirq-threads: ib_core's polls, and a wake-up for each completion while threads sleep.
 func TestTableOfCounts(t *testing.T) {
-	x := &completionRun{Env: &Env{Ctx: t.Context(), rec: &recorder{}, Seed: 1}}
+	x := &completionRun{Parts: Parts{Env: &Env{Ctx: t.Context(), rec: &recorder{}, Seed: 1}}}
 	for _, model := range slices.Concat(workload.O2IBModels, []string{"softirq-threads"}) {
 		for n := 1; n <= 40; n++ {
 			p := completionPoint{model: model, cores: 16, slower: 100, nodes: 1, partitions: 1, threads: 4, peers: 1, conns: 1, credits: n,
@@ -162,7 +162,7 @@ func TestLegacySleepsWithOneConnection(t *testing.T) {
 
 // Handlers for which four threads beat one worker with n completions at once: estimated at 5.2 us for 2, 2.8 for 4, and 1.0 for 16.
 func TestCrossovers(t *testing.T) {
-	x := &completionRun{Env: &Env{Ctx: t.Context(), rec: &recorder{}, Seed: 1}}
+	x := &completionRun{Parts: Parts{Env: &Env{Ctx: t.Context(), rec: &recorder{}, Seed: 1}}}
 	for _, c := range []struct {
 		n    int
 		want float64
@@ -234,7 +234,7 @@ func cpuTime(b *testing.B) time.Duration {
 func BenchmarkCompletions(b *testing.B) {
 	for _, m := range slices.Concat(workload.O2IBModels, workload.O2IBDesigns) {
 		b.Run(m, func(b *testing.B) {
-			x := &completionRun{Env: &Env{Ctx: b.Context(), rec: &recorder{}, Seed: 1}}
+			x := &completionRun{Parts: Parts{Env: &Env{Ctx: b.Context(), rec: &recorder{}, Seed: 1}}}
 			p := completionPoint{model: m, cores: 16, slower: 100, nodes: 1, partitions: 1, threads: 4, peers: 16, conns: 1, credits: 8, turnaround: heavy,
 				handler: 2500, idle: "c1", wake: 100, seed: 1}
 			bed, err := p.build(x.Env)

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -156,10 +157,7 @@ func (x *Experiment) Execute(ctx context.Context, req Request, progress func(don
 	if req.Confirm && !x.Confirms {
 		return nil, Usagef("--confirm: %s does not name what limits its runs: leave the flag out", x.Name)
 	}
-	name := req.Profile
-	if name == "" {
-		name = x.Profile
-	}
+	name := cmp.Or(req.Profile, x.Profile)
 	vals, over, err := x.Settings(req.Set)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -198,10 +199,7 @@ func (r *recorder) end(err error) error {
 	default:
 		lost = errors.Join(lost, r.timeline.Commit(func(io.Writer) error { return r.untraced }))
 	}
-	if lost != nil { // more than an interrupted run, whose results so far are written
-		return lost
-	}
-	return err
+	return cmp.Or(lost, err) // a loss is more than an interrupted run, whose results so far are written
 }
 
 func (r *recorder) abort() {

@@ -103,9 +103,7 @@ func (s *Scenario) runUntil(ctx context.Context, seed uint64, prof *profile.Prof
 	case failed != nil:
 		err = failed
 	}
-	if cerr := rec.finish(tb); err == nil {
-		err = cerr
-	}
+	err = cmp.Or(err, rec.finish(tb))
 	out.events = tb.Events()
 	if cfg.Faults != nil {
 		out.rules = cfg.Faults.Rules

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strconv"
@@ -91,12 +92,8 @@ func (s *Scenario) checkKernel() error {
 	c := *s.Completions // the given one keeps what it left out
 	c.defaults()
 	s.Completions = &c
-	if s.Cores == 0 {
-		s.Cores = 16
-	}
-	if s.Profile == "" {
-		s.Profile = profile.Default
-	}
+	s.Cores = cmp.Or(s.Cores, 16)
+	s.Profile = cmp.Or(s.Profile, profile.Default)
 	if _, err := s.LoadProfile(); err != nil {
 		return s.doc.Errorf("profile", "%v", err)
 	}
@@ -135,26 +132,18 @@ func (s *Scenario) keepGiven() {
 
 func (s *Scenario) defaults() {
 	def := func(v *int, d int) {
-		if *v == 0 {
-			*v = d
-		}
+		*v = cmp.Or(*v, d)
 	}
-	if s.Link == "" {
-		s.Link = "cable"
-	}
+	s.Link = cmp.Or(s.Link, "cable")
 	if s.Link == "loopback" {
 		def(&s.Hosts, 1)
 	}
 	def(&s.Hosts, 2)
 	def(&s.Cores, 16)
-	if s.Profile == "" {
-		s.Profile = profile.Default
-	}
+	s.Profile = cmp.Or(s.Profile, profile.Default)
 	for i := range s.Traffic {
 		t := &s.Traffic[i]
-		if t.Name == "" {
-			t.Name = s.loadName(i)
-		}
+		t.Name = cmp.Or(t.Name, s.loadName(i))
 		if t.To == nil {
 			to := min(1, s.Hosts-1)
 			t.To = &to
@@ -167,9 +156,7 @@ func (s *Scenario) defaults() {
 			def(d.v, d.d)
 		}
 		def(&t.MRs, t.regions())
-		if t.TD == "" {
-			t.TD = "none"
-		}
+		t.TD = cmp.Or(t.TD, "none")
 		if t.Verb == "" {
 			t.Verb = "write"
 			if t.Transport == "ud" {
@@ -182,15 +169,9 @@ func (s *Scenario) defaults() {
 				t.Payload = 8
 			}
 		}
-		if t.MRSize == 0 {
-			t.MRSize = max(4096, 2*uint64(t.Payload)+64)
-		}
-		if t.PageSize == "" {
-			t.PageSize = "4KiB"
-		}
-		if t.MTU == "" {
-			t.MTU = "1024"
-		}
+		t.MRSize = cmp.Or(t.MRSize, max(4096, 2*uint64(t.Payload)+64))
+		t.PageSize = cmp.Or(t.PageSize, "4KiB")
+		t.MTU = cmp.Or(t.MTU, "1024")
 		if t.Messages == 0 && t.Duration == 0 {
 			t.Duration = 200_000_000
 		}

@@ -1,6 +1,9 @@
 package prm
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // CQEOpcode is the opcode of a completion queue entry.
 type CQEOpcode uint8
@@ -115,39 +118,16 @@ const (
 	WCGeneralErr     = 21
 )
 
+var wcStatuses = map[Syndrome]uint32{
+	SyndromeLocalLength: WCLocLenErr, SyndromeLocalQPOp: WCLocQPOpErr, SyndromeLocalProt: WCLocProtErr, SyndromeWRFlush: WCWRFlushErr,
+	SyndromeMWBind: WCMWBindErr, SyndromeBadResp: WCBadRespErr, SyndromeLocalAccess: WCLocAccessErr, SyndromeRemoteInvalReq: WCRemInvReqErr,
+	SyndromeRemoteAccess: WCRemAccessErr, SyndromeRemoteOp: WCRemOpErr, SyndromeTransportRetryExc: WCRetryExcErr,
+	SyndromeRNRRetryExc: WCRNRRetryExcErr, SyndromeRemoteAborted: WCRemAbortErr,
+}
+
 // WCStatus is the ibv_wc_status that a driver reports for the syndrome
 // (mlx5_handle_error_cqe).
-func (s Syndrome) WCStatus() uint32 {
-	switch s {
-	case SyndromeLocalLength:
-		return WCLocLenErr
-	case SyndromeLocalQPOp:
-		return WCLocQPOpErr
-	case SyndromeLocalProt:
-		return WCLocProtErr
-	case SyndromeWRFlush:
-		return WCWRFlushErr
-	case SyndromeMWBind:
-		return WCMWBindErr
-	case SyndromeBadResp:
-		return WCBadRespErr
-	case SyndromeLocalAccess:
-		return WCLocAccessErr
-	case SyndromeRemoteInvalReq:
-		return WCRemInvReqErr
-	case SyndromeRemoteAccess:
-		return WCRemAccessErr
-	case SyndromeRemoteOp:
-		return WCRemOpErr
-	case SyndromeTransportRetryExc:
-		return WCRetryExcErr
-	case SyndromeRNRRetryExc:
-		return WCRNRRetryExcErr
-	case SyndromeRemoteAborted:
-		return WCRemAbortErr
-	}
-	return WCGeneralErr
-}
+func (s Syndrome) WCStatus() uint32 { return cmp.Or(wcStatuses[s], WCGeneralErr) }
 
 // String returns the text form.
 func (s Syndrome) String() string { return fmt.Sprintf("syndrome %#02x", uint8(s)) }

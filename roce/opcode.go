@@ -25,23 +25,12 @@ const (
 	DC Transport = 0xE0
 )
 
+var transportNames = map[Transport]string{RC: "RC", UC: "UC", RD: "RD", UD: "UD", CNP: "CNP", XRC: "XRC", DC: "DC (assumed form)"}
+
 // String returns the name, such as "RC".
 func (t Transport) String() string {
-	switch t {
-	case RC:
-		return "RC"
-	case UC:
-		return "UC"
-	case RD:
-		return "RD"
-	case UD:
-		return "UD"
-	case CNP:
-		return "CNP"
-	case XRC:
-		return "XRC"
-	case DC:
-		return "DC (assumed form)"
+	if n, ok := transportNames[t]; ok {
+		return n
 	}
 	return fmt.Sprintf("Transport(0x%02x)", uint8(t))
 }

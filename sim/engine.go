@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -93,9 +94,7 @@ type Engine struct {
 // New makes an engine at time 0 with an empty queue.
 func New(opt Options) *Engine {
 	e := &Engine{opt: opt, seq: eventClass, barrier: Never}
-	if e.opt.MaxEvents == 0 {
-		e.opt.MaxEvents = math.MaxUint64
-	}
+	e.opt.MaxEvents = cmp.Or(e.opt.MaxEvents, math.MaxUint64)
 	if e.horizon = opt.Horizon; e.horizon <= 0 {
 		e.horizon = Never
 	}
@@ -202,9 +201,7 @@ func (e *Engine) setNow(t Time) { e.queue.now, e.limit = t, min(e.allow, t+e.rea
 
 // Fail ends the run with err after the event that is running.
 func (e *Engine) Fail(err error) {
-	if e.err == nil {
-		e.err = err
-	}
+	e.err = cmp.Or(e.err, err)
 	e.Stop()
 }
 

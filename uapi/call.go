@@ -1,6 +1,7 @@
 package uapi
 
 import (
+	"bytes"
 	"math"
 	"syscall"
 )
@@ -112,14 +113,7 @@ func (c *Call) zeroFrom(a Attr, n int) (bool, error) {
 	return zero(b[n:]), nil
 }
 
-func zero(b []byte) bool {
-	for _, x := range b {
-		if x != 0 {
-			return false
-		}
-	}
-	return true
-}
+func zero(b []byte) bool { return len(bytes.TrimLeft(b, "\x00")) == 0 }
 
 // copyIn reads the first len(b) bytes of an input: values of up to 8 bytes lie in the
 // attribute itself.

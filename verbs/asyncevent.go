@@ -1,7 +1,5 @@
 package verbs
 
-import "fmt"
-
 // EventType is IBV_EVENT_*.
 type EventType uint32
 
@@ -35,12 +33,7 @@ var eventTypeNames = [...]string{"CQ_ERR", "QP_FATAL", "QP_REQ_ERR", "QP_ACCESS_
 	"SRQ_LIMIT_REACHED", "QP_LAST_WQE_REACHED", "CLIENT_REREGISTER", "GID_CHANGE", "WQ_FATAL", "DEVICE_SPEED_CHANGE"}
 
 // String returns the name as the catalogue spells it: that of IBV_EVENT_* without the prefix.
-func (e EventType) String() string {
-	if int(e) < len(eventTypeNames) {
-		return eventTypeNames[e]
-	}
-	return fmt.Sprintf("EventType(%d)", uint32(e))
-}
+func (e EventType) String() string { return nameOf(eventTypeNames[:], e, "EventType") }
 
 // AsyncEvent is ibv_async_event.
 type AsyncEvent struct {

@@ -1,7 +1,6 @@
 package verbs
 
 import (
-	"fmt"
 	"net/netip"
 	"time"
 )
@@ -149,12 +148,7 @@ var cmEventNames = [...]string{
 }
 
 // String returns the name of RDMA_CM_EVENT_* without the prefix.
-func (e CMEventType) String() string {
-	if int(e) < len(cmEventNames) {
-		return cmEventNames[e]
-	}
-	return fmt.Sprintf("CMEventType(%d)", uint32(e))
-}
+func (e CMEventType) String() string { return nameOf(cmEventNames[:], e, "CMEventType") }
 
 // CMEvent is rdma_cm_event. Private data has the length that the kernel reports: the room in the message, not what was
 // sent.

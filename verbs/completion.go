@@ -1,7 +1,5 @@
 package verbs
 
-import "fmt"
-
 // WCStatus is IBV_WC_*.
 type WCStatus uint32
 
@@ -40,12 +38,7 @@ var wcStatusNames = [...]string{"SUCCESS", "LOC_LEN_ERR", "LOC_QP_OP_ERR", "LOC_
 	"TM_RNDV_INCOMPLETE"}
 
 // String returns the name as the catalogue spells it: that of IBV_WC_* without the prefix.
-func (s WCStatus) String() string {
-	if int(s) < len(wcStatusNames) {
-		return wcStatusNames[s]
-	}
-	return fmt.Sprintf("WCStatus(%d)", uint32(s))
-}
+func (s WCStatus) String() string { return nameOf(wcStatusNames[:], s, "WCStatus") }
 
 // WCOpcode is IBV_WC_* of ibv_wc_opcode.
 type WCOpcode uint32

@@ -1,7 +1,5 @@
 package verbs
 
-import "fmt"
-
 // ForkStatus is enum ibv_fork_status.
 type ForkStatus uint32
 
@@ -15,12 +13,7 @@ const (
 var forkStatusNames = [...]string{"DISABLED", "ENABLED", "UNNEEDED"}
 
 // String returns the name of IBV_FORK_* without the prefix.
-func (s ForkStatus) String() string {
-	if int(s) < len(forkStatusNames) {
-		return forkStatusNames[s]
-	}
-	return fmt.Sprintf("ForkStatus(%d)", uint32(s))
-}
+func (s ForkStatus) String() string { return nameOf(forkStatusNames[:], s, "ForkStatus") }
 
 // Forker is implemented by processes that can fork ("fork").
 type Forker interface {

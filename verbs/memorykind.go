@@ -22,12 +22,7 @@ const (
 var memoryKinds = [...]string{"host", "huge", "gpu", "gpu-host", "udmabuf"}
 
 // String returns the name of the kind in files and on command lines, such as "gpu".
-func (k MemoryKind) String() string {
-	if int(k) < len(memoryKinds) {
-		return memoryKinds[k]
-	}
-	return fmt.Sprintf("MemoryKind(%d)", uint8(k))
-}
+func (k MemoryKind) String() string { return nameOf(memoryKinds[:], k, "MemoryKind") }
 
 // MemoryOptions say which memory of a kind is meant.
 type MemoryOptions struct {

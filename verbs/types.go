@@ -1,7 +1,6 @@
 package verbs
 
 import (
-	"fmt"
 	"net/netip"
 )
 
@@ -82,12 +81,7 @@ const (
 var qpStateNames = [...]string{"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR", "UNKNOWN"}
 
 // String returns the name of IBV_QPS_* without the prefix.
-func (s QPState) String() string {
-	if int(s) < len(qpStateNames) {
-		return qpStateNames[s]
-	}
-	return fmt.Sprintf("QPState(%d)", uint32(s))
-}
+func (s QPState) String() string { return nameOf(qpStateNames[:], s, "QPState") }
 
 // QPAttrMask is IBV_QP_*.
 type QPAttrMask uint32

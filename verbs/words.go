@@ -102,3 +102,11 @@ func Words(v any) (string, bool) {
 	}
 	return strings.Join(names, "|"), true
 }
+
+// nameOf is the name of a value, or its number as one of a type's, such as "QPState(9)".
+func nameOf[T ~uint8 | ~uint32](names []string, v T, typ string) string {
+	if int(v) < len(names) {
+		return names[v]
+	}
+	return fmt.Sprintf("%s(%d)", typ, v)
+}

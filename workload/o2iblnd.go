@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 	"time"
@@ -284,9 +285,7 @@ func (o *O2IB) done(k kernel.Context, wc *kernel.WC) {
 // handle is the handling of a completion, and the repost.
 func (o *O2IB) handle(k kernel.Context, c *o2ibConn, wc *kernel.WC) {
 	st := &o.Stats
-	if st.First == 0 {
-		st.First = k.Now()
-	}
+	st.First = cmp.Or(st.First, k.Now())
 	arrived := wc.Arrived
 	c.running, c.began = c.running+1, k.Now()
 	st.Most = max(st.Most, c.running)

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rdmasim/rdmasim/verbs/kernel"
@@ -50,17 +51,7 @@ func (o *O2IB) scheduler(t kernel.Thread, s *o2ibSched) {
 	}
 	s.lock.Lock(t)
 	for {
-		if t.NeedResched() {
-			s.lock.Unlock(t)
-			t.Resched()
-			s.lock.Lock(t)
-		}
-		if len(s.list) == 0 {
-			s.queue.Wait(t, s.lock)
-			continue
-		}
-		c := s.list[0]
-		s.list = s.list[:copy(s.list, s.list[1:])]
+		c := next(t, s, &s.list)
 		c.ready = false
 		s.lock.Unlock(t)
 		n := c.cq.Poll(t, wcs)
@@ -86,6 +77,23 @@ func (o *O2IB) scheduler(t kernel.Thread, s *o2ibSched) {
 	}
 }
 
+// next takes the first of a list of s, whose lock t holds, and waits for one.
+func next[T any](t kernel.Thread, s *o2ibSched, list *[]T) T {
+	for {
+		if t.NeedResched() {
+			s.lock.Unlock(t)
+			t.Resched()
+			s.lock.Lock(t)
+		}
+		if len(*list) > 0 {
+			x := (*list)[0]
+			*list = (*list)[:copy(*list, (*list)[1:])]
+			return x
+		}
+		s.queue.Wait(t, s.lock)
+	}
+}
+
 // handOver is what ib_core's softirq does with a completion of softirq-threads.
 func (o *O2IB) handOver(k kernel.Context, s *o2ibSched, wc *kernel.WC) {
 	s.lock.Lock(k)
@@ -98,17 +106,7 @@ func (o *O2IB) handOver(k kernel.Context, s *o2ibSched, wc *kernel.WC) {
 func (o *O2IB) takeOver(t kernel.Thread, s *o2ibSched) {
 	s.lock.Lock(t)
 	for {
-		if t.NeedResched() {
-			s.lock.Unlock(t)
-			t.Resched()
-			s.lock.Lock(t)
-		}
-		if len(s.wcs) == 0 {
-			s.queue.Wait(t, s.lock)
-			continue
-		}
-		wc := s.wcs[0]
-		s.wcs = s.wcs[:copy(s.wcs, s.wcs[1:])]
+		wc := next(t, s, &s.wcs)
 		s.lock.Unlock(t)
 		o.handle(t, o.conns[wc.ID&(1<<connBits-1)], &wc)
 		s.lock.Lock(t)
@@ -139,7 +137,7 @@ func (o *O2IB) poller(t kernel.Thread, s *o2ibSched, nth int) {
 		if c.sched != s {
 			continue
 		}
-		if i%o.Threads == nth && !holds(own, c.cq) {
+		if i%o.Threads == nth && !slices.Contains(own, c.cq) {
 			own = append(own, c.cq)
 		}
 		i++
@@ -152,15 +150,6 @@ func (o *O2IB) poller(t kernel.Thread, s *o2ibSched, nth int) {
 		}
 		t.Resched()
 	}
-}
-
-func holds(all []kernel.CQ, q kernel.CQ) bool {
-	for _, x := range all {
-		if x == q {
-			return true
-		}
-	}
-	return false
 }
 
 // Locks are the counts of the locks of all partitions.

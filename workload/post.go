@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -52,10 +53,7 @@ func (p *poster) pick(k *conn, thread int) (region, uint64) {
 	l := p.s.l
 	i, off := int(p.sent)%l.MRs, uint64(0)
 	size, stride := k.ctx.size, l.stride()
-	slots := size / stride
-	if slots == 0 {
-		slots = 1
-	}
+	slots := cmp.Or(size/stride, 1)
 	if l.Random {
 		r := p.random()
 		i = int(r % uint64(l.MRs))

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/rdmasim/rdmasim/verbs"
@@ -8,10 +9,7 @@ import (
 
 // localSize is the size of the regions of the host that posts.
 func (l *Load) localSize() uint64 {
-	if l.LocalMRSize != 0 {
-		return l.LocalMRSize
-	}
-	return l.MRSize
+	return cmp.Or(l.LocalMRSize, l.MRSize)
 }
 
 // sizeAt is the size of the regions of a side.
@@ -24,10 +22,7 @@ func (l *Load) sizeAt(target bool) uint64 {
 
 // stride is the distance of the places of messages in a region.
 func (l *Load) stride() uint64 {
-	if l.Stride != 0 {
-		return l.Stride
-	}
-	return uint64(max(l.Payload, 8))
+	return cmp.Or(l.Stride, uint64(max(l.Payload, 8)))
 }
 
 // checkRegions reports regions that are too small for a message.

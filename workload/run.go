@@ -2,6 +2,7 @@ package workload
 
 import (
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -256,13 +257,5 @@ func (l *Load) answerers() int {
 }
 
 func (l *Load) needsReceiver() bool {
-	if l.NoReceive {
-		return false
-	}
-	for _, m := range l.Mix {
-		if m.Verb == Send || m.Verb == WriteImm {
-			return true
-		}
-	}
-	return false
+	return !l.NoReceive && slices.ContainsFunc(l.Mix, func(m Mix) bool { return m.Verb == Send || m.Verb == WriteImm })
 }

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/rdmasim/rdmasim/verbs"
@@ -287,12 +288,8 @@ func (l *Load) bringUp(t verbs.Thread, k *conn) error {
 	const psn = 0x1000
 	typ := types[l.Transport]
 	mtu, rd := l.MTU, l.RdAtomic
-	if mtu == 0 {
-		mtu = defaultMTU
-	}
-	if rd == 0 {
-		rd = 16
-	}
+	mtu = cmp.Or(mtu, defaultMTU)
+	rd = cmp.Or(rd, 16)
 	ah := k.ctx.pathTo(k.peer.ctx)
 	access := verbs.AccessLocalWrite | verbs.AccessRemoteWrite | verbs.AccessRemoteRead | verbs.AccessRemoteAtomic
 	attr := verbs.QPAttr{Port: port, Access: access, QKey: QKey, AH: ah, PathMTU: mtu, DestQPN: k.peer.qp.QPN(), RQPSN: psn,

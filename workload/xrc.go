@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"fmt"
 	"syscall"
 
@@ -38,9 +39,7 @@ func (m *Member) OpenDomain(t verbs.Thread, file string, flags int) (verbs.XRCD,
 		return nil, err
 	}
 	d, err := m.Ctx.OpenXRCD(t, a)
-	if cerr := files.CloseFD(t, a.FD); err == nil { // the domain holds the inode
-		err = cerr
-	}
+	err = cmp.Or(err, files.CloseFD(t, a.FD)) // the domain holds the inode
 	return d, err
 }
 

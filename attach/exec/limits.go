@@ -3,6 +3,7 @@
 package exec
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"os"
@@ -77,10 +78,7 @@ func newLimits(cfg *Config) *limits {
 func (l *limits) ofObjects() int { return orDefault(l.cfg.LimitObjects, defaultObjects) }
 
 func orDefault(n, usual int) int {
-	if n == 0 {
-		return usual
-	}
-	return n
+	return cmp.Or(n, usual)
 }
 
 // size is a number of bytes for a message.

@@ -3,6 +3,7 @@
 package exec
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -109,10 +110,7 @@ func (f *file) mapHere(n uint64) error {
 		return err
 	}
 	p.mem = b
-	size := f.dev.hca.Params().BFRegSize
-	if size == 0 {
-		size = 2 * maxHalf // without BlueFlame the registers take doorbells all the same
-	}
+	size := cmp.Or(f.dev.hca.Params().BFRegSize, 2*maxHalf) // without BlueFlame the registers take doorbells all the same
 	p.findRegisters(size)
 	p.uar.mapped = append(p.uar.mapped, p)
 	if !p.uar.unused() {

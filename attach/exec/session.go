@@ -4,6 +4,7 @@ package exec
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -238,10 +239,7 @@ const defaultGrace = 5 * time.Second
 // forward passes on what asks the program to end, and kills it with its children when it has not
 // ended after the grace period. Signals of the terminal reach it by themselves.
 func (s *session) forward() (stop func()) {
-	grace := s.cfg.Grace
-	if grace == 0 {
-		grace = defaultGrace
-	}
+	grace := cmp.Or(s.cfg.Grace, defaultGrace)
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)

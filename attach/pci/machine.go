@@ -5,6 +5,7 @@ package pci
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -111,12 +112,7 @@ func (m *machine) work() time.Time {
 
 // busy reports whether a guest waits for the answer to a command: such a wait takes virtual time only.
 func (m *machine) busy() bool {
-	for _, f := range m.fns {
-		if f.queue.busy() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m.fns, func(f *function) bool { return f.queue.busy() })
 }
 
 // run is the pacer: it runs what the device does by itself.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 
@@ -143,8 +142,5 @@ func writeDiff(w io.Writer, c *report.Comparison, b *report.Run, o diffOptions) 
 		printDiff(w, c, b, o.verbose)
 		return nil
 	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", " ")
-	enc.SetEscapeHTML(false)
-	return enc.Encode(c)
+	return writeRows(w, c)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -54,10 +55,7 @@ func (o *runOptions) again(run *report.Run, filter string) string {
 		add(true, "--baseline", b)
 	}
 	add(run.Environment[mutantKey] != "", "--mutant", run.Environment[mutantKey])
-	fault := o.fault
-	if fault == "" {
-		fault = fileName(run.Environment[faultsKey])
-	}
+	fault := cmp.Or(o.fault, fileName(run.Environment[faultsKey]))
 	add(fault != "", "--fault", fault)
 	for _, l := range o.ledgers {
 		add(true, "--ledger", l)

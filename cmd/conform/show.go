@@ -75,10 +75,7 @@ func show(w io.Writer, ids []string, more []conformance.LedgerFile) error {
 		fmt.Fprintf(w, "%s  %s\n", e.ID, e.Text)
 		strength := map[conformance.Strength]string{conformance.Exact: "exactly", conformance.Set: "one of a set, recorded",
 			conformance.Record: "to be recorded on hardware first"}[e.Strength]
-		expected := e.Expected
-		if expected == "" {
-			expected = "as asserted"
-		}
+		expected := cmp.Or(e.Expected, "as asserted")
 		fmt.Fprintf(w, "  expected  %s (%s: %s)\n", expected, e.Strength, strength)
 		fmt.Fprintf(w, "  needs     %s\n", orNone(e.Needs))
 		fmt.Fprintf(w, "  sources   %s\n", orNone(e.Sources))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -104,9 +105,7 @@ func (c *comparison) readJSON(b []byte) error {
 	}
 	for i, r := range doc.All {
 		row := perftest.Row{Size: r.Size, Rate: r.Rate * 1e6, Typical: r.Typical * 1e3}
-		if row.Typical == 0 {
-			row.Typical = r.Average * 1e3
-		}
+		row.Typical = cmp.Or(row.Typical, r.Average*1e3)
 		latency := row.Rate == 0
 		if r.Size == 0 || latency && row.Typical == 0 {
 			return fmt.Errorf("%s: results has no MsgSize with a MsgRate or t_typical", c.file)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -31,10 +32,7 @@ func resultsCommand() *cobra.Command {
 
 // storeFolder is the folder that a command works on.
 func storeFolder(given string) (string, error) {
-	dir := given
-	if dir == "" {
-		dir = os.Getenv(storeVariable)
-	}
+	dir := cmp.Or(given, os.Getenv(storeVariable))
 	if dir == "" {
 		cache, err := os.UserCacheDir()
 		if err != nil {

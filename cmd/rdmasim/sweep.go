@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -120,10 +121,7 @@ func (s *sweepFlags) share(o *sweep.Options, stderr io.Writer) error {
 	if total == 0 {
 		total = rlimit.Available(os.DirFS("/")) / 5 * 4
 	}
-	each := s.worker
-	if each == 0 {
-		each = max(total/uint64(o.Workers), leastMemory)
-	}
+	each := cmp.Or(s.worker, max(total/uint64(o.Workers), leastMemory))
 	if each < leastMemory/4 {
 		return usagef("--worker-memory %s: a worker needs %s", input.FormatSize(each), input.FormatSize(leastMemory/4))
 	}
@@ -137,10 +135,7 @@ func (s *sweepFlags) share(o *sweep.Options, stderr io.Writer) error {
 
 // openStore opens the folder that keeps results. What it returns removes a temporary one.
 func (s *sweepFlags) openStore(model string, stderr io.Writer) (*store.Store, func(), error) {
-	dir := s.store
-	if dir == "" {
-		dir = os.Getenv(storeVariable)
-	}
+	dir := cmp.Or(s.store, os.Getenv(storeVariable))
 	given := dir != ""
 	if !given {
 		if cache, err := os.UserCacheDir(); err == nil {

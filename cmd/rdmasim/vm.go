@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -130,10 +131,7 @@ func runBoth(c *cobra.Command, cfg *pci.Config, guest *vm.Config) error {
 	if err := pciError("vm", <-served); err != nil {
 		return err
 	}
-	if program == nil {
-		return c.Context().Err()
-	}
-	return program
+	return cmp.Or(program, c.Context().Err())
 }
 
 func runGuest(ctx context.Context, guest *vm.Config) error {

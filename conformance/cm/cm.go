@@ -329,6 +329,14 @@ type pair struct {
 	farQP *kit.OtherQP
 }
 
+// client is an end whose id has resolved the address of a server, and the queue pair of the id.
+func client(c *spec.C) (*end, *far, verbs.CMID, *queue) {
+	e := open(c)
+	f := serve(c, verbs.PortSpaceTCP, 0)
+	id := e.resolved(c, verbs.PortSpaceTCP, f.at)
+	return e, f, id, newQueue(c, id)
+}
+
 // connected makes a connection.
 func connected(c *spec.C) *pair {
 	e := open(c)

@@ -2,6 +2,7 @@ package cm
 
 import (
 	"net/netip"
+	"slices"
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/conformance/kit"
@@ -20,10 +21,7 @@ func eventsOfAConnection(c *spec.C) {
 }
 
 func requestData(c *spec.C) {
-	e := open(c)
-	f := serve(c, verbs.PortSpaceTCP, 0)
-	id := e.resolved(c, verbs.PortSpaceTCP, f.at)
-	newQueue(c, id)
+	e, f, id, _ := client(c)
 	c.Errno("connect with 57 bytes", id.Connect(c.T, param(data(c, 57))), syscall.EINVAL)
 	for _, n := range []int{56, 5} {
 		id := e.resolved(c, verbs.PortSpaceTCP, f.at)
@@ -39,10 +37,7 @@ func requestData(c *spec.C) {
 }
 
 func replyData(c *spec.C) {
-	e := open(c)
-	f := serve(c, verbs.PortSpaceTCP, 0)
-	id := e.resolved(c, verbs.PortSpaceTCP, f.at)
-	newQueue(c, id)
+	e, f, id, _ := client(c)
 	kit.Must(c, "connect", id.Connect(c.T, param(nil)))
 	r, _ := f.request(c)
 	sent := data(c, 100)
@@ -61,10 +56,7 @@ func replyData(c *spec.C) {
 }
 
 func depthsExchanged(c *spec.C) {
-	e := open(c)
-	f := serve(c, verbs.PortSpaceTCP, 0)
-	id := e.resolved(c, verbs.PortSpaceTCP, f.at)
-	newQueue(c, id)
+	e, f, id, _ := client(c)
 	p := param(nil)
 	p.ResponderResources, p.InitiatorDepth = 3, 2
 	kit.Must(c, "connect", id.Connect(c.T, p))
@@ -79,10 +71,7 @@ func depthsExchanged(c *spec.C) {
 }
 
 func attributes(c *spec.C) {
-	e := open(c)
-	f := serve(c, verbs.PortSpaceTCP, 0)
-	id := e.resolved(c, verbs.PortSpaceTCP, f.at)
-	q := newQueue(c, id)
+	e, f, id, q := client(c)
 	p := param(nil)
 	p.RetryCount, p.RNRRetryCount = 5, 3
 	kit.Must(c, "connect", id.Connect(c.T, p))
@@ -127,13 +116,8 @@ type message struct {
 }
 
 // of are the messages of a kind.
-func of(all []message, attribute uint16) (l []message) {
-	for _, m := range all {
-		if m.Attribute() == attribute {
-			l = append(l, m)
-		}
-	}
-	return l
+func of(all []message, attribute uint16) []message {
+	return slices.DeleteFunc(slices.Clone(all), func(m message) bool { return m.Attribute() != attribute })
 }
 
 // one is the only message of a kind.
@@ -222,10 +206,7 @@ func otherAddress(c *spec.C) {
 }
 
 func rejected(c *spec.C) {
-	e := open(c)
-	f := serve(c, verbs.PortSpaceTCP, 0)
-	id := e.resolved(c, verbs.PortSpaceTCP, f.at)
-	q := newQueue(c, id)
+	e, f, id, q := client(c)
 	kit.Must(c, "connect", id.Connect(c.T, param(nil)))
 	r := f.event(c, verbs.CMConnectRequest, 0)
 	sent := data(c, 148)

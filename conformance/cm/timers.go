@@ -91,10 +91,7 @@ func lostAnswers(c *spec.C) {
 }
 
 func lostRequests(c *spec.C) {
-	e := open(c)
-	f := serve(c, verbs.PortSpaceTCP, 0)
-	id := e.resolved(c, verbs.PortSpaceTCP, f.at)
-	newQueue(c, id)
+	e, f, id, _ := client(c)
 	interval := reqInterval(c, id)
 	kit.Inject(c, dropMADs(0, 0))
 	start := c.T.Now()
@@ -114,10 +111,7 @@ func lostRequests(c *spec.C) {
 
 // lateAccept has a server take its time: what the client sends again is answered by a MRA.
 func lateAccept(c *spec.C) {
-	e := open(c)
-	f := serve(c, verbs.PortSpaceTCP, 0)
-	id := e.resolved(c, verbs.PortSpaceTCP, f.at)
-	newQueue(c, id)
+	e, f, id, _ := client(c)
 	packets := kit.TapAll(c, func() {
 		kit.Must(c, "connect", id.Connect(c.T, param(nil)))
 		r, _ := f.request(c)

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"time"
@@ -68,10 +69,7 @@ func (p *process) stop() {
 
 // printed is the beginning of what a worker printed, for a message.
 func (p *process) printed() string {
-	text := p.Errors.Text()
-	if text == "" {
-		text = p.stdout.Text()
-	}
+	text := cmp.Or(p.Errors.Text(), p.stdout.Text())
 	if text == "" {
 		return "; it printed nothing"
 	}

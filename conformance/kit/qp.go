@@ -1,6 +1,7 @@
 package kit
 
 import (
+	"cmp"
 	"github.com/rdmasim/rdmasim/conformance/spec"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/verbs"
@@ -83,10 +84,7 @@ func (e *Env) RecordCreate(c *spec.C, step string, o Options) bool {
 }
 
 func (e *Env) pdFor(o Options) verbs.PD {
-	if o.PD != nil {
-		return o.PD
-	}
-	return e.PD
+	return cmp.Or(o.PD, e.PD)
 }
 
 // InitAttr returns the attributes with which the QP is created.

@@ -2,6 +2,7 @@ package kit
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rdmasim/rdmasim/conformance/report"
@@ -39,13 +40,7 @@ const OracleStep = "rule "
 // kernel sends at any time. A frame that does not decode or has a wrong CRC ends the case without a verdict; so does a
 // tap within body, since a wire has one recording.
 func Tap(c *spec.C, body func()) []Packet {
-	var out []Packet
-	for _, p := range TapAll(c, body) {
-		if p.BTH().DestQP() > 1 { // others are management datagrams, which the kernel sends when it likes
-			out = append(out, p)
-		}
-	}
-	return out
+	return slices.DeleteFunc(TapAll(c, body), func(p Packet) bool { return p.BTH().DestQP() <= 1 })
 }
 
 // TapAll is Tap with the management datagrams.
@@ -156,28 +151,14 @@ func PSNs(ps []Packet, first uint32) []int {
 
 // Acknowledgements returns the RC acknowledge packets to a QP with this type of syndrome.
 func Acknowledgements(ps []Packet, to uint32, t roce.SyndromeType) []Packet {
-	var out []Packet
-	for _, p := range PacketsTo(ps, to, roce.RCAcknowledge) {
-		if p.AETH().Syndrome().Type() == t {
-			out = append(out, p)
-		}
-	}
-	return out
+	return slices.DeleteFunc(PacketsTo(ps, to, roce.RCAcknowledge), func(p Packet) bool { return p.AETH().Syndrome().Type() != t })
 }
 
 // PacketsTo returns the packets to a QP that have one of the opcodes, or all without an opcode.
 func PacketsTo(ps []Packet, to uint32, ops ...roce.Opcode) []Packet {
-	var out []Packet
-	for _, p := range ps {
-		match := len(ops) == 0
-		for _, op := range ops {
-			match = match || p.Op == op
-		}
-		if match && p.DestQPN() == to {
-			out = append(out, p)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(ps), func(p Packet) bool {
+		return p.DestQPN() != to || len(ops) > 0 && !slices.Contains(ops, p.Op)
+	})
 }
 
 // Transcript returns a line for each packet to the QPs in to, for a comparison of two runs of one program: the QP's

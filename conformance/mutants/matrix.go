@@ -2,6 +2,7 @@ package mutants
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -274,9 +275,7 @@ func proof(id string, killed []string, mutants []mutant.Mutant) string {
 		if slices.Contains(m.Killers, id) {
 			return m.Name
 		}
-		if best == "" {
-			best = m.Name
-		}
+		best = cmp.Or(best, m.Name)
 	}
 	return best
 }

@@ -9,6 +9,7 @@
 package mutants
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -230,10 +231,7 @@ func Pick(all []mutant.Mutant, filter []string) ([]mutant.Mutant, error) {
 
 // attack runs cases on a mutant in one worker process, and reports each case that ends to finished.
 func (c *Config) attack(memory *harness.Memory) attack {
-	wall := c.Wall
-	if wall == 0 {
-		wall = DefaultWall
-	}
+	wall := cmp.Or(c.Wall, DefaultWall)
 	return func(ctx context.Context, m mutant.Mutant, ids []string, finished func(report.Case)) error {
 		profile, text := m.Profile, ""
 		if profile == "" {

@@ -1,6 +1,7 @@
 package perf
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -141,9 +142,7 @@ func manyMRs(c *spec.C) {
 		}
 		rate := 8 * each * perSecond(total, c.T.Now()-start)
 		c.Observe(fmt.Sprintf("%d memory regions, Gb/s", n), threeDigits(rate/1e9))
-		if first == 0 {
-			first = rate
-		}
+		first = cmp.Or(first, rate)
 		c.True(fmt.Sprintf("%d memory regions", n), rate >= first/collapse, "%.3g Gb/s, one has %.3g", rate/1e9, first/1e9)
 	}
 }

@@ -1,6 +1,7 @@
 package qps
 
 import (
+	"slices"
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/conformance/kit"
@@ -26,14 +27,7 @@ var starts = []verbs.QPState{verbs.QPSReset, verbs.QPSInit, verbs.QPSRTR, verbs.
 var targets = []verbs.QPState{verbs.QPSReset, verbs.QPSInit, verbs.QPSRTR, verbs.QPSRTS, verbs.QPSSQD, verbs.QPSSQE,
 	verbs.QPSErr}
 
-func isLegal(from, to verbs.QPState) bool {
-	for _, s := range legal[from] {
-		if s == to {
-			return true
-		}
-	}
-	return false
-}
+func isLegal(from, to verbs.QPState) bool { return slices.Contains(legal[from], to) }
 
 // transition is a row of the table for one type: what must and what may be given
 // besides the state.

@@ -3,6 +3,7 @@ package random
 import (
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rdmasim/rdmasim/conformance/kit"
@@ -178,12 +179,7 @@ func (r *run) key(x Piece, which int) uint32 {
 
 // usable reports whether the regions of all pieces were registered: whose registration was refused has no key.
 func (r *run) usable(l []Piece) bool {
-	for _, x := range l {
-		if r.keys[x.Region] == [2]uint32{} {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(l, func(x Piece) bool { return r.keys[x.Region] == [2]uint32{} })
 }
 
 func (r *run) step(i int, s *Step) {

@@ -39,7 +39,7 @@ func rnrCount(c *spec.C) {
 		})
 		sent := kit.PacketsTo(packets, b.QPN, roce.RCSendOnly)
 		c.Equal(fmt.Sprintf("transmissions with rnr_retry %d", n), len(sent), int(n)+1)
-		naks := rnrNAKs(packets, a.QPN())
+		naks := kit.Acknowledgements(packets, a.QPN(), roce.SyndromeTypeRNR)
 		for _, nak := range naks {
 			c.Equal("timer code of the NAK", nak.AETH().Syndrome().Value(), uint8(rnrCode))
 		}
@@ -65,16 +65,6 @@ func rnrForEver(c *spec.C) {
 	c.Equal("bytes", mem.Get(c, 32, 8), want)
 }
 
-// rnrNAKs are the RNR NAKs to a queue pair.
-func rnrNAKs(packets []kit.Packet, qpn uint32) (naks []kit.Packet) {
-	for _, p := range kit.PacketsTo(packets, qpn, roce.RCAcknowledge) {
-		if p.AETH().Syndrome().Type() == roce.SyndromeTypeRNR {
-			naks = append(naks, p)
-		}
-	}
-	return naks
-}
-
 // timerInRNRWait has the responder ask for the longest wait, which is longer than all retries of the requester take, also of one that
 // retransmits adaptively.
 func timerInRNRWait(c *spec.C) {
@@ -98,7 +88,7 @@ func timerInRNRWait(c *spec.C) {
 	c.Equal("receive", b.Process.AwaitStatuses(c, 1, kit.CompletionTimeout), []verbs.WCStatus{verbs.WCSuccess})
 	sent := kit.PacketsTo(packets, b.QPN, roce.RCSendOnly)
 	c.Equal("transmissions", len(sent), 2)
-	c.Equal("RNR NAKs", len(rnrNAKs(packets, a.QPN())), 1)
+	c.Equal("RNR NAKs", len(kit.Acknowledgements(packets, a.QPN(), roce.SyndromeTypeRNR)), 1)
 	wait, least := sent[1].At-sent[0].At, time.Duration(roce.RNRTimer(longest))
 	c.True("wait", wait >= least, "sent again after %v, before the timer of %v", wait, least)
 }
@@ -122,7 +112,7 @@ func silenceAfterRNR(c *spec.C) {
 		kit.ExpectSuccess(c, a.SendCQ, sends)
 	})
 	c.Equal("receives", len(b.Process.AwaitStatuses(c, sends, kit.CompletionTimeout)), sends)
-	c.Equal("RNR NAKs", len(rnrNAKs(packets, a.QPN())), 1)
+	c.Equal("RNR NAKs", len(kit.Acknowledgements(packets, a.QPN(), roce.SyndromeTypeRNR)), 1)
 	other := slices.ContainsFunc(kit.PacketsTo(packets, a.QPN(), roce.RCAcknowledge), func(p kit.Packet) bool { return p.AETH().Syndrome().Type() == roce.SyndromeTypeNAK })
 	c.Equal("a NAK of another kind", other, false)
 	c.Equal("transmissions", len(kit.PacketsTo(packets, b.QPN, roce.RCSendOnly)) > sends, true)
@@ -144,7 +134,7 @@ func rnrTimerAlone(c *spec.C) {
 			c.Equal("send", b.Process.AwaitStatuses(c, 1, kit.CompletionTimeout), []verbs.WCStatus{verbs.WCSuccess})
 		})
 		var codes []uint8
-		for _, nak := range rnrNAKs(packets, b.QPN) {
+		for _, nak := range kit.Acknowledgements(packets, b.QPN, roce.SyndromeTypeRNR) {
 			codes = append(codes, nak.AETH().Syndrome().Value())
 		}
 		c.Equal("timer codes of the RNR NAKs", slices.Compact(codes), []uint8{code})

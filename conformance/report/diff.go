@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"maps"
+	"slices"
 )
 
 // Class says how a difference between two runs is judged.
@@ -234,10 +235,5 @@ func sameStack(a, b *Run) bool {
 	if !maps.Equal(a.Platform(), b.Platform()) {
 		return false
 	}
-	for _, key := range []string{"conform", "profile_hash"} {
-		if a.Environment[key] != b.Environment[key] {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc([]string{"conform", "profile_hash"}, func(key string) bool { return a.Environment[key] != b.Environment[key] })
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -64,9 +65,7 @@ func PlatformOf(profile string, details map[string]string) Platform {
 	}
 	if profile != "" {
 		p[KeyProfile] = profile
-		if p[KeyProvider] == "" {
-			p[KeyProvider] = "mlx5"
-		}
+		p[KeyProvider] = cmp.Or(p[KeyProvider], "mlx5")
 	}
 	if p[KeyPeer] == "" && p[KeyProvider] != "" {
 		p[KeyPeer] = p[KeyProvider]

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -173,10 +174,7 @@ func (r *PublishedRow) published() string {
 }
 
 func (p *Published) firmwareOf(r *PublishedRow) string {
-	if r.Firmware != "" {
-		return r.Firmware
-	}
-	return p.Firmware
+	return cmp.Or(r.Firmware, p.Firmware)
 }
 
 // Of reports whether a run is of a card of this kind, or of a simulation of one.

@@ -207,10 +207,5 @@ func (r *Run) OK() bool {
 	if r.Incomplete || len(r.Findings) > 0 {
 		return false
 	}
-	for _, c := range r.Cases {
-		if c.Outcome.Bad() {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(r.Cases, func(c Case) bool { return c.Outcome.Bad() })
 }

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"slices"
@@ -51,9 +52,7 @@ func FindGaps(items []conformance.Item, lacks []string, records iter.Seq2[*repor
 			g.Apart++
 			continue
 		}
-		if why[id] == "" {
-			why[id] = "no run has chosen it"
-		}
+		why[id] = cmp.Or(why[id], "no run has chosen it")
 		g.List = append(g.List, Gap{id, why[id]})
 	}
 	return g, nil

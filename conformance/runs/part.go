@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -57,9 +58,7 @@ func CheckParts(names, parts []string) error {
 		if _, err := fmt.Sscanf(text, "%d/%d", &p.Index, &p.Parts); err != nil || p.Index < 0 || p.Index >= p.Parts || p.String() != text {
 			return fmt.Errorf("%s is not a part of a run that --shard wrote", names[i])
 		}
-		if n == 0 {
-			n = p.Parts
-		}
+		n = cmp.Or(n, p.Parts)
 		if p.Parts != n {
 			return fmt.Errorf("%s is a part of %d, and %s is one of %d: give the parts of one run", names[0], n, names[i], p.Parts)
 		}

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/rdmasim/rdmasim/conformance/kit"
 	"github.com/rdmasim/rdmasim/conformance/spec"
@@ -98,12 +99,7 @@ func reth(c *spec.C) {
 		off uint64
 		n   uint32
 	}{{roce.RCWriteFirst, 64, 2500}, {roce.RCWriteOnly, 7, 5}, {roce.RCReadRequest, 128, 3000}}
-	var got []kit.Packet
-	for _, p := range l.requests(packets) {
-		if p.Has(roce.HasRETH) {
-			got = append(got, p)
-		}
-	}
+	got := slices.DeleteFunc(l.requests(packets), func(p kit.Packet) bool { return !p.Has(roce.HasRETH) })
 	c.Equal("packets with RETH", len(got), len(want))
 	for i, w := range want {
 		h := got[i].RETH()

@@ -3,6 +3,7 @@ package calibrate
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -108,9 +109,7 @@ func (c *runCache) put(key string, m map[string]float64) {
 	if err != nil {
 		return
 	}
-	if err := c.log.Append(append(line, '\n'), false); c.lost == nil {
-		c.lost = err
-	}
+	c.lost = cmp.Or(c.lost, c.log.Append(append(line, '\n'), false))
 }
 
 // unkept is why results are not in the file, if some are not: an error of a command whose answer is there.

@@ -159,13 +159,8 @@ func (e *evaluator) fitGroup(ctx context.Context, g *FitGroup, without int, set,
 }
 
 // left are the figures that do not belong to a check.
-func (c *Calibration) left(ids []string, without int) (left []string) {
-	for _, id := range ids {
-		if c.at[id].v.Check != without {
-			left = append(left, id)
-		}
-	}
-	return left
+func (c *Calibration) left(ids []string, without int) []string {
+	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return c.at[id].v.Check == without })
 }
 
 // What ends a fit: evaluations for each value, a sum of squares (in tolerances) that is as good as none, and a size of the

@@ -1,8 +1,6 @@
 package calibrate
 
 import (
-	"encoding/csv"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -20,21 +18,15 @@ func (r *ValidationReport) Write(w io.Writer, format string) error {
 	case "json":
 		return table.WriteJSON(w, r)
 	case "csv":
-		c := csv.NewWriter(w)
-		err := c.Write([]string{"id", "name", "profile", "expected", "got", "unit", "tolerance", "pass", "kind", "source", "known_miss", "known_value"})
+		rows := [][]string{{"id", "name", "profile", "expected", "got", "unit", "tolerance", "pass", "kind", "source", "known_miss", "known_value"}}
 		for _, k := range r.Checks {
 			known := ""
 			if k.KnownMiss != "" {
 				known = table.Text(k.KnownValue)
 			}
-			cells := []string{k.ID, k.Name, k.Profile, table.Text(k.Expected), table.Text(k.Got), k.Unit, k.Tolerance, strconv.FormatBool(k.Pass), k.Kind, k.Source, k.KnownMiss, known}
-			for i := range cells {
-				cells[i] = plain.Cell(cells[i])
-			}
-			err = errors.Join(err, c.Write(cells))
+			rows = append(rows, []string{k.ID, k.Name, k.Profile, table.Text(k.Expected), table.Text(k.Got), k.Unit, k.Tolerance, strconv.FormatBool(k.Pass), k.Kind, k.Source, k.KnownMiss, known})
 		}
-		c.Flush()
-		return errors.Join(err, c.Error())
+		return writeCells(w, rows)
 	}
 	return r.writeTable(w)
 }

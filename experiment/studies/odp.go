@@ -54,67 +54,29 @@ func onDemandPaging() *experiment.Experiment {
 
 // odpRun is a run of the experiment.
 type odpRun struct {
-	*experiment.Env
-	message   uint64
-	window    int
-	copyGbps  int
-	step, all int
+	experiment.Parts
+	message  uint64
+	window   int
+	copyGbps int
 }
 
 func runODP(env *experiment.Env) error {
 	if env.Profile.HCA.ODP.RC == 0 { // queue pairs of the runs are RC
 		return experiment.Usagef("profile %s has no on-demand paging: odp.rc is 0", env.Profile.Name)
 	}
-	x := &odpRun{Env: env, message: uint64(env.Int("message_kib")) << 10, window: env.Int("window"), copyGbps: env.Int("copy_gbps")}
+	x := &odpRun{Parts: experiment.Parts{Env: env}, message: uint64(env.Int("message_kib")) << 10, window: env.Int("window"), copyGbps: env.Int("copy_gbps")}
 	if x.message%odpPage != 0 {
 		return experiment.Usagef("message_kib=%d: a message is a whole number of pages of 4 KiB", env.Int("message_kib"))
 	}
-	parts := x.parts()
-	for _, p := range parts {
-		x.all += p.runs
-		if p.check == nil {
-			continue
-		}
-		if err := p.check(); err != nil {
-			return err
-		}
-	}
-	x.explain()
-	for _, p := range parts {
-		if err := p.run(); err != nil {
-			return fmt.Errorf("%s: %w", p.name, err)
-		}
-	}
-	return env.Step(x.all, x.all, "done")
-}
-
-// odpPart is a scenario. What it cannot do is refused by check, before anything runs.
-type odpPart struct {
-	name  string
-	runs  int
-	check func() error
-	run   func() error
-}
-
-// parts are the scenarios that are asked for.
-func (x *odpRun) parts() []odpPart {
-	all := []odpPart{
-		{"warmup", len(warmupSeries()), x.checkWarmup, x.warmup},
-		{"remap", len(remapSeries()), nil, x.remap},
-		{"thrash", len(ratios) * len(thrashSeries()), x.checkThrash, x.thrash},
-		{"incast", len(rnrTimers) * (len(incastSeries) + len(pairSeries) + len(floodSeries)), x.checkIncast, x.incast},
-	}
-	name := x.String("scenario")
-	return slices.DeleteFunc(all, func(p odpPart) bool { return name != "all" && name != p.name })
+	return x.Do([]experiment.Part{
+		{Name: "warmup", Runs: len(warmupSeries()), Check: x.checkWarmup, Run: x.warmup},
+		{Name: "remap", Runs: len(remapSeries()), Run: x.remap},
+		{Name: "thrash", Runs: len(ratios) * len(thrashSeries()), Check: x.checkThrash, Run: x.thrash},
+		{Name: "incast", Runs: len(rnrTimers) * (len(incastSeries) + len(pairSeries) + len(floodSeries)), Check: x.checkIncast, Run: x.incast},
+	}, x.explain)
 }
 
 const odpPage = 4096
-
-// next reports progress.
-func (x *odpRun) next(what string) error {
-	x.step++
-	return x.Step(x.step-1, x.all, what)
-}
 
 // bed is a testbed in a run, with the counters from when it was built.
 type bed struct {

@@ -1,6 +1,7 @@
 package studies
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -29,9 +30,7 @@ const readBytes = 64
 // queue pair learns.
 func (x *odpRun) floodSwitches() []string {
 	or := func(key string, v, otherwise sim.Time) string {
-		if v == 0 {
-			v = otherwise
-		}
+		v = cmp.Or(v, otherwise)
 		return fmt.Sprintf("%s=%dps", key, int64(v))
 	}
 	p := &x.Profile.HCA.ODP

@@ -63,7 +63,7 @@ func timerMS(timer uint8) float64 { return float64(roce.RNRTimer(timer)) / 1e6 }
 // incastRun runs body on the hosts of incast, with switches of the profile on, which are hypotheses.
 func (x *odpRun) incastRun(series string, timer uint8, switches []string, row *table.Row, body func(t verbs.Thread, b *bed) error) error {
 	what := fmt.Sprintf("%s, RNR timer %v ms", series, timerMS(timer))
-	if err := x.next("incast: " + what); err != nil {
+	if err := x.Next("incast: " + what); err != nil {
 		return err
 	}
 	p := x.Profile.Clone()

@@ -32,7 +32,7 @@ func remapSeries() []remapping {
 func (x *odpRun) remap() error {
 	var rows []table.Row
 	for _, r := range remapSeries() {
-		if err := x.next("remap: " + r.name); err != nil {
+		if err := x.Next("remap: " + r.name); err != nil {
 			return err
 		}
 		var row table.Row

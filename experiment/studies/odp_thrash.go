@@ -31,7 +31,7 @@ func (x *odpRun) thrash() error {
 	var rows []table.Row
 	for _, w := range thrashSeries() {
 		for _, ratio := range ratios {
-			if err := x.next(fmt.Sprintf("thrash: %s, %d %%", w.name, ratio)); err != nil {
+			if err := x.Next(fmt.Sprintf("thrash: %s, %d %%", w.name, ratio)); err != nil {
 				return err
 			}
 			row, err := x.press(w, ratio, memory, swap)

@@ -58,7 +58,7 @@ func (x *odpRun) checkWarmup() error {
 func (x *odpRun) warmup() error {
 	var rows []table.Row
 	for _, w := range warmupSeries() {
-		if err := x.next("warmup: " + w.name); err != nil {
+		if err := x.Next("warmup: " + w.name); err != nil {
 			return err
 		}
 		row, times, err := x.warm(w)

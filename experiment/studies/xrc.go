@@ -65,53 +65,23 @@ func xrcDesigns() []xrcDesign {
 
 // xrcRun is a run of the experiment.
 type xrcRun struct {
-	*experiment.Env
-	designs   []xrcDesign
-	step, all int
+	experiment.Parts
+	designs []xrcDesign
 }
 
 func runXRC(env *experiment.Env) error {
 	if err := varies(env, "kernel.xrc", "give --set design="); err != nil {
 		return err
 	}
-	x := &xrcRun{Env: env, designs: xrcDesigns()}
+	x := &xrcRun{Parts: experiment.Parts{Env: env}, designs: xrcDesigns()}
 	if letter := x.String("design"); letter != "all" {
 		x.designs = slices.DeleteFunc(x.designs, func(d xrcDesign) bool { return d.letter != letter })
 	}
-	type part struct {
-		name  string
-		runs  int
-		check func() error
-		run   func() error
-	}
-	parts := []part{
-		{"lifetime", len(x.designs) * len(lifetimeCases()), nil, x.lifetime},
-		{"long-server", len(x.designs), x.checkLongServer, x.longServer},
-		{"footprint", 1, nil, x.footprint},
-	}
-	name := x.String("scenario")
-	parts = slices.DeleteFunc(parts, func(p part) bool { return name != "all" && name != p.name })
-	for _, p := range parts {
-		x.all += p.runs
-		if p.check == nil {
-			continue
-		}
-		if err := p.check(); err != nil {
-			return err
-		}
-	}
-	for _, p := range parts {
-		if err := p.run(); err != nil {
-			return fmt.Errorf("%s: %w", p.name, err)
-		}
-	}
-	return env.Step(x.all, x.all, "done")
-}
-
-// next reports progress.
-func (x *xrcRun) next(what string) error {
-	x.step++
-	return x.Step(x.step-1, x.all, what)
+	return x.Do([]experiment.Part{
+		{Name: "lifetime", Runs: len(x.designs) * len(lifetimeCases()), Run: x.lifetime},
+		{Name: "long-server", Runs: len(x.designs), Check: x.checkLongServer, Run: x.longServer},
+		{Name: "footprint", Runs: 1, Run: x.footprint},
+	}, nil)
 }
 
 // under runs body on two hosts whose kernel has a design.

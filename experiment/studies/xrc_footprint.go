@@ -41,7 +41,7 @@ type meshSize struct {
 
 // footprint is, for each kind, what a node has: from simulation as long as the node has few enough QPs, and computed beyond.
 func (x *xrcRun) footprint() error {
-	if err := x.next("footprint"); err != nil {
+	if err := x.Next("footprint"); err != nil {
 		return err
 	}
 	most, processes := x.Int("nodes"), x.Int("processes")

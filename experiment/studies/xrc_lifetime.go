@@ -1,6 +1,7 @@
 package studies
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"syscall"
@@ -48,7 +49,7 @@ func (x *xrcRun) lifetime() error {
 	for _, c := range lifetimeCases() {
 		for i := range x.designs {
 			d := &x.designs[i]
-			if err := x.next(fmt.Sprintf("lifetime: %s, design %s", c.name, d.letter)); err != nil {
+			if err := x.Next(fmt.Sprintf("lifetime: %s, design %s", c.name, d.letter)); err != nil {
 				return err
 			}
 			var row table.Row
@@ -299,9 +300,7 @@ func (l *life) reopen(t verbs.Thread) error {
 		} else {
 			err = fmt.Errorf("open QP: %w", err)
 		}
-		if cerr := d.Close(t); err == nil {
-			err = cerr
-		}
+		err = cmp.Or(err, d.Close(t))
 		return err
 	})
 	l.row.Set("reopen", outcomeOf(err))

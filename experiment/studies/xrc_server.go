@@ -33,7 +33,7 @@ func (x *xrcRun) longServer() error {
 	var rows []table.Row
 	for i := range x.designs {
 		d := &x.designs[i]
-		if err := x.next("long-server: design " + d.letter); err != nil {
+		if err := x.Next("long-server: design " + d.letter); err != nil {
 			return err
 		}
 		y := &year{x: x, d: d, limit: 1 << x.Profile.HCA.LogMaxQP}

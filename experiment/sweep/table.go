@@ -6,6 +6,7 @@ import (
 	"io"
 	"iter"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/rdmasim/rdmasim/experiment/sweep/grid"
@@ -167,7 +168,7 @@ func (t *rowSet) writeJSONL(w io.Writer) error {
 		}
 		var named table.Row
 		for _, c := range t.columns {
-			if row.Get(c.key) == nil && !hasKey(row, c.key) {
+			if row.Get(c.key) == nil && !slices.Contains(row.Keys(), c.key) {
 				continue
 			}
 			v := c.value(row)
@@ -185,15 +186,6 @@ func (t *rowSet) writeJSONL(w io.Writer) error {
 		}
 	}
 	return nil
-}
-
-func hasKey(row *table.Row, key string) bool {
-	for _, k := range row.Keys() {
-		if k == key {
-			return true
-		}
-	}
-	return false
 }
 
 // names are the columns' names, made distinct.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -62,9 +63,7 @@ func (l leg) plain() int {
 	status := 0
 	for _, words := range l.commands {
 		words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "-json" })
-		if s := exitStatus(l.command(words).Run()); status == 0 {
-			status = s
-		}
+		status = cmp.Or(status, exitStatus(l.command(words).Run()))
 	}
 	return status
 }
@@ -85,9 +84,7 @@ func (l leg) run() (int, error) {
 			fmt.Fprintf(os.Stderr, "%s: %v\n", l.name, err)
 		}
 		r.CPU += cpu
-		if r.Status == 0 {
-			r.Status = status
-		}
+		r.Status = cmp.Or(r.Status, status)
 		if r.Status == interrupted {
 			break
 		}

@@ -9,6 +9,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -36,9 +37,7 @@ func main() {
 	status, err := dispatch(os.Args[1:])
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "legs:", err)
-		if status == 0 {
-			status = 2
-		}
+		status = cmp.Or(status, 2)
 	}
 	os.Exit(status)
 }

@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -67,10 +68,7 @@ func (e *Event) Pages(addr, n, page uint64) (start, length uint64, ok bool) {
 	if e.Offset >= n || e.Length > n-e.Offset {
 		return 0, 0, false
 	}
-	size := e.Length
-	if size == 0 {
-		size = n - e.Offset
-	}
+	size := cmp.Or(e.Length, n-e.Offset)
 	start = (addr + e.Offset) &^ (page - 1)
 	return start, (addr+e.Offset+size+page-1)&^(page-1) - start, true
 }

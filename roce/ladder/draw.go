@@ -2,6 +2,7 @@ package ladder
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -11,12 +12,7 @@ var lost = []string{"dropped", "truncated", "corrupted"}
 
 // Lost reports whether a fate says that the frame did not arrive.
 func Lost(fate string) bool {
-	for _, word := range lost {
-		if strings.Contains(fate, word) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(lost, func(word string) bool { return strings.Contains(fate, word) })
 }
 
 // Sides are the first two nodes of a ladder: the left one is the first that sends.

@@ -1,5 +1,7 @@
 package oracle
 
+import "slices"
+
 // A requester acts on a response when it has arrived, not when it is sent. Until then it goes on as before, and what it does looks
 // as if it had not heard of the response. What may be explained in this way is kept here.
 
@@ -41,12 +43,7 @@ func (f *inFlight) goesOn(pos, end, due, now int64) bool {
 
 // hold keeps a NAK that may be followed until a time.
 func (f *inFlight) hold(pos, until, now int64, superseded bool) {
-	keep := f.naks[:0]
-	for _, n := range f.naks {
-		if n.until >= now && n.pos != pos {
-			keep = append(keep, n)
-		}
-	}
+	keep := slices.DeleteFunc(f.naks, func(n heldNAK) bool { return n.until < now || n.pos == pos })
 	if len(keep) == mostHeldNAKs {
 		keep = keep[:copy(keep, keep[1:])]
 	}

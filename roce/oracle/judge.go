@@ -47,9 +47,7 @@ func Judge(c Capture, o Options) *Result {
 		words:     map[word]uint64{},
 		notifiers: map[notifier]*notifying{},
 	}
-	if j.o.Kept == nil {
-		j.o.Kept = &Kept{}
-	}
+	j.o.Kept = cmp.Or(j.o.Kept, &Kept{})
 	j.integrity(&c)
 	for i := range c.Frames {
 		if r := j.decode(&c.Frames[i]); r != nil {

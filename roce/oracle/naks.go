@@ -1,6 +1,8 @@
 package oracle
 
 import (
+	"slices"
+
 	"github.com/rdmasim/rdmasim/roce"
 )
 
@@ -68,13 +70,7 @@ func (h *half) rewindResponder(pos int64) {
 	if !h.uncertain {
 		h.inOrder = pos - 1
 	}
-	keep := h.runs[:0]
-	for _, x := range h.runs {
-		if x.first < pos {
-			keep = append(keep, x)
-		}
-	}
-	h.runs = keep
+	h.runs = slices.DeleteFunc(h.runs, func(x *run) bool { return x.first >= pos })
 	h.gapAt = 0
 }
 

@@ -31,7 +31,7 @@ func TestACSLeadsThroughRootComplex(t *testing.T) {
 		p := params()
 		p.Path, p.ACS, p.IOMMU = c.path, c.acs, c.iommu
 		if got := p.Way(); got != c.want {
-			t.Errorf("%s, ACS %v, IOMMU %v: %+v, want %+v", PathWords[c.path], c.acs, c.iommu, got, c.want)
+			t.Errorf("%s, ACS %v, IOMMU %v: %+v, want %+v", []string{"switch", "root", "socket"}[c.path], c.acs, c.iommu, got, c.want)
 		}
 	}
 }

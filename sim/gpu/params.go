@@ -22,31 +22,28 @@ const (
 	Socket             // between the root complexes of two processors
 )
 
-// PathWords are the values of Params.Path in files.
-var PathWords = []string{"switch", "root", "socket"}
-
 // Params of a GPU. Sizes in bytes, rates in bits per second.
 type Params struct {
-	Memory uint64 // of its own
-	BAR1   uint64 // window onto it that devices and processors have
-	Page   uint64 // of BAR 1: what is mapped is whole pages
+	Memory uint64 `unit:"size"` // of its own
+	BAR1   uint64 `unit:"size"` // window onto it that devices and processors have
+	Page   uint64 `unit:"size"` // of BAR 1: what is mapped is whole pages
 	// Path is the way between it and the RDMA device. Below a switch, ACS sends requests up to the root complex, so that
 	// the way is that.
-	Path Path
+	Path Path `words:"switch root socket"`
 	ACS  bool
 	// IOMMU: the root complex translates the addresses of requests between devices, which takes IOMMULatency each.
 	IOMMU        bool
 	IOMMULatency sim.Time
 	// What each way carries of data written to the GPU and read from it, and what it takes longer in each direction than the
 	// way to the host's memory.
-	SwitchWrite, SwitchRead uint64
+	SwitchWrite, SwitchRead uint64 `unit:"rate"`
 	SwitchLatency           sim.Time
-	RootWrite, RootRead     uint64
+	RootWrite, RootRead     uint64 `unit:"rate"`
 	RootLatency             sim.Time
-	SocketWrite, SocketRead uint64
+	SocketWrite, SocketRead uint64 `unit:"rate"`
 	SocketLatency           sim.Time
 	// WriteBuffer is how much the RDMA device takes in of what arrives for the GPU while the way there is busy.
-	WriteBuffer uint64
+	WriteBuffer uint64 `unit:"size"`
 	// Peermem: the kernel has nvidia-peermem and an RDMA stack with its interface, so that ibv_reg_mr takes an address of the
 	// GPU. Dmabuf: the GPU's driver exports memory.
 	Peermem, Dmabuf bool
@@ -57,7 +54,7 @@ type Params struct {
 	Integrated bool
 	// CopyLatency and CopyRate are those of a copy between the host's memory and the GPU's (cuMemcpy).
 	CopyLatency sim.Time
-	CopyRate    uint64
+	CopyRate    uint64 `unit:"rate"`
 }
 
 // Check says what is impossible in p.

@@ -9,6 +9,3 @@ const (
 	IndexBytes AtomicIndex = iota // addresses that are equal in these bits share a slot
 	IndexWords                    // the bits above the three that are 0 in an atomic's address
 )
-
-// AtomicIndexWords are the words for AtomicIndex.
-var AtomicIndexWords = []string{"bytes", "words"}

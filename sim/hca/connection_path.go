@@ -1,6 +1,7 @@
 package hca
 
 import (
+	"cmp"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim"
 )
@@ -29,14 +30,8 @@ func (q *connection) setPath() bool {
 		q.vlan = g.vlan & roce.VLANMask
 	}
 	q.framing, q.from4 = g.framing(), roce.IPv4SrcDst(q.dstGID.IPv4(), q.srcGID.IPv4())
-	flow := a.FlowLabel()
-	if flow == 0 {
-		flow = roce.FlowLabel(q.num, q.remote)
-	}
-	port := uint16(a.UDPSport())
-	if port == 0 {
-		port = roce.UDPSourcePort(flow)
-	}
+	flow := cmp.Or(a.FlowLabel(), roce.FlowLabel(q.num, q.remote))
+	port := cmp.Or(uint16(a.UDPSport()), roce.UDPSourcePort(flow))
 	path := roce.Path{
 		Framing: g.framing(), SrcMAC: g.mac, SrcGID: q.srcGID, DstGID: q.dstGID,
 		TrafficClass: uint8(a.TClass()), HopLimit: uint8(a.HopLimit()), FlowLabel: a.FlowLabel(),
@@ -44,12 +39,8 @@ func (q *connection) setPath() bool {
 		Tagged: g.vlanValid, VLANTCI: uint16(a.EthPrio())<<13 | g.vlan,
 	}
 	copy(path.DstMAC[:], a.RMAC())
-	if path.TrafficClass == 0 {
-		path.TrafficClass = uint8(a.DSCP()<<2 | a.ECN())
-	}
-	if path.HopLimit == 0 {
-		path.HopLimit = defaultHopLimit
-	}
+	path.TrafficClass = cmp.Or(path.TrafficClass, uint8(a.DSCP()<<2|a.ECN()))
+	path.HopLimit = cmp.Or(path.HopLimit, defaultHopLimit)
 	q.cnp = nil
 	if u.p.Congestion.DCQCN && (g.framing() == roce.RoCEv2IPv4 || g.framing() == roce.RoCEv2IPv6) {
 		path.TrafficClass = ectTrafficClass(path.TrafficClass)

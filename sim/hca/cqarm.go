@@ -13,6 +13,3 @@ const (
 	// ArmUnpolled: all at or behind the arm's consumer index.
 	ArmUnpolled
 )
-
-// CQArmWords are the words for CQArm.
-var CQArmWords = []string{"unannounced", "unpolled"}

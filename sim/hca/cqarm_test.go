@@ -29,7 +29,7 @@ func TestArmLooksBack(t *testing.T) {
 		{name: "new ones, all polled", before: 3, between: 2, polled: 5, later: [2]int{1, 1}},
 		{name: "unsolicited", before: 3, polledFirst: 1, between: 1, solicited: true},
 	} {
-		for rule, word := range CQArmWords {
+		for rule, word := range []string{ArmUnannounced: "unannounced", ArmUnpolled: "unpolled"} {
 			t.Run(fmt.Sprintf("%s/%s", x.name, word), func(t *testing.T) {
 				p := testParams()
 				p.CQArm = CQArm(rule)

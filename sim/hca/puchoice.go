@@ -8,6 +8,3 @@ const (
 	PUAny      PUChoice = iota // whichever is free
 	PUByNumber                 // always the same: that of the QP's number modulo the units
 )
-
-// PUChoiceWords are the words for PUChoice.
-var PUChoiceWords = []string{"any", "number"}

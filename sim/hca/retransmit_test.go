@@ -265,7 +265,7 @@ func TestPlanAndDevice(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 60 {
 		p := measuredParams()
-		p.AdaptiveSchedule = RetransSchedule(r.IntN(len(RetransScheduleWords)))
+		p.AdaptiveSchedule = RetransSchedule(r.IntN(len(schedules)))
 		p.AdaptiveStart, p.AckTimeoutMin = r.IntN(4), r.IntN(20)
 		p.RoCEAdpRetransEn, p.MinAckTimeoutLimitDisabled, p.RoCESlowRestartEn = r.IntN(3) > 0, r.IntN(3) == 0, r.IntN(2) == 0
 		timeout, retries := 1+r.IntN(31), r.IntN(8)
@@ -354,7 +354,7 @@ func TestAdaptiveBounds(t *testing.T) {
 		for start := range s.starts {
 			for n := range 24 {
 				if got := s.step(start, n); got < roce.AdaptiveLeast*sim.Nanosecond {
-					t.Errorf("%s: wait %d from start %d is %v, and the least is %v", RetransScheduleWords[word], n, start, got, roce.AdaptiveLeast*sim.Nanosecond)
+					t.Errorf("schedule %d: wait %d from start %d is %v, and the least is %v", word, n, start, got, roce.AdaptiveLeast*sim.Nanosecond)
 				}
 			}
 			p := measuredParams()
@@ -362,7 +362,7 @@ func TestAdaptiveBounds(t *testing.T) {
 			for code := uint8(1); code < 32; code++ {
 				most := roce.AdaptiveMost + max(0, int(code)-20)
 				if got := p.Unanswered(code, 7).Adaptive; got > most {
-					t.Errorf("%s: %d adaptive retransmissions at timeout %d from start %d, at most %d", RetransScheduleWords[word], got, code, start, most)
+					t.Errorf("schedule %d: %d adaptive retransmissions at timeout %d from start %d, at most %d", word, got, code, start, most)
 				}
 			}
 		}

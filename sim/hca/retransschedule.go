@@ -5,14 +5,11 @@ import "github.com/rdmasim/rdmasim/sim"
 // RetransSchedule is a firmware's schedule of adaptive retransmission.
 type RetransSchedule uint8
 
-// Schedules, with the words of profiles in RetransScheduleWords.
+// Schedules.
 const (
 	ScheduleFW20   RetransSchedule = iota // ConnectX-6 with firmware 20.43, of 2026
 	ScheduleLumina                        // ConnectX-6 Dx of 2022: Yu et al., Lumina, SIGCOMM 2023, section 6.3
 )
-
-// RetransScheduleWords are the words for RetransSchedule.
-var RetransScheduleWords = []string{"fw20", "lumina"}
 
 // scheduleUnit is what the points of a schedule count: a third of 4.19 ms, which is the ACK timeout of code 10.
 const scheduleUnit = sim.Time(4096<<10) * sim.Nanosecond / 3
@@ -62,11 +59,8 @@ func (s *schedule) silent(nominal sim.Time, long bool) sim.Time {
 // IBAckTimer is what the ACK timer of an InfiniBand port goes by: what cards do there is not published.
 type IBAckTimer uint8
 
-// Choices, with the words of profiles in IBAckTimerWords.
+// Choices.
 const (
 	IBTimerExact  IBAckTimer = iota // the formula of the specification
 	IBTimerAsRoCE                   // as on a RoCE port
 )
-
-// IBAckTimerWords are the words for IBAckTimer.
-var IBAckTimerWords = []string{"exact", "as-roce"}

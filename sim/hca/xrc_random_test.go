@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/odp"
-	"pgregory.net/rapid"
 )
 
 // TestXRCLossyWire is TestLossyWire for an XRC target, whose messages name three SRQs in any order: each is carried out once, in
@@ -258,7 +259,7 @@ func TestXRCUnpaged(t *testing.T) {
 func TestXRCReceiveFault(t *testing.T) {
 	for _, form := range []odp.SRQFault{odp.SRQFaultEvent, odp.SRQFaultCompletion} {
 		for _, end := range []string{"served", "destroyed", "refused"} {
-			t.Run(fmt.Sprintf("%s, %s", odp.SRQFaultWords[form], end), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s, %s", []string{"event", "completion"}[form], end), func(t *testing.T) {
 				p := pagedParams()
 				p.ODP.XRC, p.ODP.SRQFault = p.ODP.RC, form
 				x := newXRCBench(t, p, defaults())

@@ -12,9 +12,6 @@ const (
 	ViolationIsRequest                     // invalid request; QP_REQ_ERR
 )
 
-// XRCViolationWords are the words for XRCViolation.
-var XRCViolationWords = []string{"access", "request"}
-
 // nak is the answer on the wire.
 func (v XRCViolation) nak() roce.Syndrome {
 	if v == ViolationIsRequest {

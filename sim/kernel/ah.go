@@ -45,12 +45,7 @@ func (u *Ucontext) CreateAH(c Caller, pdh Handle, a verbs.AHAttr) (h Handle, dma
 }
 
 // DestroyAH is DESTROY_AH.
-func (u *Ucontext) DestroyAH(c Caller, h Handle) error {
-	return u.doDestroy(c, func(k *call) error {
-		_, err := destroyObject[*ah](&u.objs, k, h, "AH")
-		return err
-	})
-}
+func (u *Ucontext) DestroyAH(c Caller, h Handle) error { return destroyByHandle[*ah](u, c, h, "AH") }
 
 func (a *ah) destroy(*call) error {
 	a.pd.refs--

@@ -76,7 +76,7 @@ func TestParamsValidate(t *testing.T) {
 		{"Interrupt", func(p *Params) { p.Interrupt = -1 }},
 		{"page size", func(p *Params) { p.PageSize = 65536 }},
 		{"CompVectors", func(p *Params) { p.CompVectors = 0 }},
-		{"generation", func(p *Params) { p.Generation = 7 }},
+		{"Generation", func(p *Params) { p.Generation = 7 }},
 	} {
 		p := testParams()
 		x.damage(&p)
@@ -186,7 +186,7 @@ func TestQueryDevice(t *testing.T) {
 		p := testParams()
 		p.MaxQPWR = rule
 		if a, _ := newSetup(t, p).open().QueryDevice(Caller{}); a.MaxQPWR != want {
-			t.Errorf("max_qp_wr by %s: %d, want %d", QPWRWords[rule], a.MaxQPWR, want)
+			t.Errorf("max_qp_wr by rule %d: %d, want %d", rule, a.MaxQPWR, want)
 		}
 	}
 }

@@ -84,8 +84,5 @@ func (u *Ucontext) CreateObjectCommand(c Caller, in, out []byte) (h Handle, err 
 
 // DestroyObject is MLX5_IB_METHOD_DEVX_OBJ_DESTROY.
 func (u *Ucontext) DestroyObject(c Caller, h Handle) error {
-	return u.doDestroy(c, func(k *call) error {
-		_, err := destroyObject[*generalObject](&u.objs, k, h, "object of a command")
-		return err
-	})
+	return destroyByHandle[*generalObject](u, c, h, "object of a command")
 }

@@ -132,10 +132,7 @@ func (d *Device) markMemic(first, n int, used bool) {
 
 // FreeDM is DM_FREE: EBUSY while a region is on it.
 func (u *Ucontext) FreeDM(c Caller, h Handle) error {
-	return u.doDestroy(c, func(k *call) error {
-		_, err := destroyObject[*DM](&u.objs, k, h, "device memory")
-		return err
-	})
+	return destroyByHandle[*DM](u, c, h, "device memory")
 }
 
 func (m *DM) destroy(k *call) error {

@@ -156,28 +156,11 @@ func (m *mr) attachDmabuf(r *DmabufMRReq) (*odpMem, error) {
 
 // loadDmabuf gives a new region a key with all its pages (mlx5_ib_init_dmabuf_mr).
 func (m *mr) loadDmabuf(k *call) error {
-	o := m.odp
-	found, err := o.findExported()
+	found, err := m.odp.findExported()
 	if err != nil {
 		return err
 	}
-	if err := m.takePagedKey(k, m.numTranslations()); err != nil {
-		return err
-	}
-	for _, f := range found {
-		o.pages.set(f.index, f.entry)
-	}
-	o.note(o.keeps())
-	m.pageSize = mem.PageSize // so that any list of pages fits after a move
-	o.mr = m
-	if err := k.enable(m, m.paging.fresh(k)); err != nil {
-		m.giveBack(k)
-		return err
-	}
-	m.cached = true
-	k.d.odp.keys[m.mkey>>8] = &odpKey{kind: keyOfRegion, key: m.mkey, mr: m}
-	k.work += sim.Time(len(found)) * k.d.p.PageFaultPage
-	return nil
+	return m.loadPages(k, found, mem.PageSize, func() {}) // pages of this size, so that any list of them fits after a move
 }
 
 // findExported has the exporter map the memory, and gives its pages.

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"fmt"
+	"slices"
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/sim"
@@ -46,13 +47,7 @@ func (f *eventFile) put(e fileEvent) {
 
 // forget removes the events of an object that is going away: no program may see it any more.
 func (f *eventFile) forget(seen *uint32) {
-	keep := f.events[:0]
-	for _, e := range f.events {
-		if e.seen != seen {
-			keep = append(keep, e)
-		}
-	}
-	f.events = keep
+	f.events = slices.DeleteFunc(f.events, func(e fileEvent) bool { return e.seen == seen })
 }
 
 // close ends every wait on the file.

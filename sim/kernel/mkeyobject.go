@@ -101,10 +101,7 @@ func (u *Ucontext) CreateMKeyCommand(c Caller, in, out []byte) (oh Handle, err e
 
 // DestroyMKeyObject is DEVX_OBJ_DESTROY.
 func (u *Ucontext) DestroyMKeyObject(c Caller, h Handle) error {
-	return u.doDestroy(c, func(k *call) error {
-		_, err := destroyObject[*mkeyObject](&u.objs, k, h, "memory key")
-		return err
-	})
+	return destroyByHandle[*mkeyObject](u, c, h, "memory key")
 }
 
 func (o *mkeyObject) destroy(k *call) error {

@@ -219,12 +219,7 @@ func (m *mr) fillMKC(c prm.MKC, d *Device, iova uint64, a verbs.AccessFlags, var
 }
 
 // DeregMR is DEREG_MR. When it returns no access by the key reaches the memory.
-func (u *Ucontext) DeregMR(c Caller, h Handle) error {
-	return u.doDestroy(c, func(k *call) error {
-		_, err := destroyObject[*mr](&u.objs, k, h, "MR")
-		return err
-	})
-}
+func (u *Ucontext) DeregMR(c Caller, h Handle) error { return destroyByHandle[*mr](u, c, h, "MR") }
 
 func (m *mr) length() uint64 {
 	switch {

@@ -66,12 +66,7 @@ func (u *Ucontext) allocMW(k *call, h Handle, typ verbs.MWType) (*mw, error) {
 }
 
 // DeallocMW is DEALLOC_MW; a window that is bound loses its access.
-func (u *Ucontext) DeallocMW(c Caller, h Handle) error {
-	return u.doDestroy(c, func(k *call) error {
-		_, err := destroyObject[*mw](&u.objs, k, h, "MW")
-		return err
-	})
-}
+func (u *Ucontext) DeallocMW(c Caller, h Handle) error { return destroyByHandle[*mw](u, c, h, "MW") }
 
 func (m *mw) destroy(k *call) error {
 	in := prm.NewIn(prm.OpDestroyMKey, 0)

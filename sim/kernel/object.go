@@ -76,6 +76,14 @@ func destroyObject[T object](o *objects, k *call, h Handle, what string) (T, err
 	return x, nil
 }
 
+// destroyByHandle is destroyObject as a command of its own.
+func destroyByHandle[T object](u *Ucontext, c Caller, h Handle, what string) error {
+	return u.doDestroy(c, func(k *call) error {
+		_, err := destroyObject[T](&u.objs, k, h, what)
+		return err
+	})
+}
+
 // cleanup destroys everything, newest first, each object in its own time, and again while a pass
 // gets anywhere, since an object that others refer to is busy until they are gone
 // (__uverbs_cleanup_ufile). A device that goes meanwhile takes the rest with it.

@@ -71,6 +71,13 @@ func (m *mr) snapshot(k *call) error {
 	if err != nil {
 		return err
 	}
+	return m.loadPages(k, found, 1<<o.shift, func() { o.unwatch = o.proc.Space.Notify(mem.VA(o.start), o.end-o.start, m.invalidate) })
+}
+
+// loadPages gives a new region a key with the pages that were found. watch is called before the device
+// may use the key.
+func (m *mr) loadPages(k *call, found []foundPage, pageSize uint64, watch func()) error {
+	o := m.odp
 	if err := m.takePagedKey(k, m.numTranslations()); err != nil {
 		return err
 	}
@@ -78,8 +85,8 @@ func (m *mr) snapshot(k *call) error {
 		o.pages.set(f.index, f.entry)
 	}
 	o.note(o.keeps())
-	m.pageSize = 1 << o.shift
-	o.unwatch = o.proc.Space.Notify(mem.VA(o.start), o.end-o.start, m.invalidate)
+	m.pageSize = pageSize
+	watch()
 	o.mr = m
 	if err := k.enable(m, m.paging.fresh(k)); err != nil {
 		m.giveBack(k)

@@ -31,38 +31,35 @@ const (
 	QPWRRequests
 )
 
-// QPWRWords are the words for QPWRRule.
-var QPWRWords = []string{"blocks", "requests"}
-
 // Params are costs and limits of the kernel, and what the machine's administrator
 // and its PCI bus decide. The zero value is not usable; Validate says what is missing.
 type Params struct {
-	// Generation of the UAR rules. Zero is a valid value here (Dynamic) and in PCIRevision.
-	Generation Generation
-	// MKeyCache is the order in which memory keys of deregistered regions are taken again. Zero is
-	// valid here too (LastKeyFirst).
-	MKeyCache MKeyCache
-	// Paging is the kernel's on-demand paging. Zero is valid here too (Paging6_2).
-	Paging PagingEra
-	// XRC is who an XRC target QP belongs to. Zero is valid here too (XRC6_1).
-	XRC XRCEra
-	// MaxQPWR is what max_qp_wr counts. Zero is valid here too (QPWRBlocks).
-	MaxQPWR QPWRRule
+	// Generation of the UAR rules.
+	Generation Generation `words:"dynamic static"`
+	// MKeyCache is the order in which memory keys of deregistered regions are taken again.
+	MKeyCache MKeyCache `key:"mkey_cache" words:"lifo fifo none"`
+	// Paging is the kernel's on-demand paging.
+	Paging PagingEra `words:"6.2 6.14 5.16 5.5 5.0"`
+	// XRC is who an XRC target QP belongs to.
+	XRC XRCEra `words:"6.1 4.9 3.2 ofed-1.3 proposal creator"`
+	// MaxQPWR is what max_qp_wr counts.
+	MaxQPWR QPWRRule `key:"max_qp_wr" words:"blocks requests"`
 	// PageSize of the host in bytes. sim/mem has pages of 4096.
-	PageSize int
+	PageSize int `unit:"size"`
 	// CacheLine of the host in bytes, as the kernel reports it to the library at open.
-	CacheLine int
+	CacheLine int `unit:"size"`
 	// CompVectors is how many completion EQs are made, one MSI-X vector each: on a
-	// real host the number of online CPUs. The device may allow fewer.
-	CompVectors int
+	// real host the number of online CPUs. The device may allow fewer. MSI-X has 2048
+	// (PCI Express Base, 7.7.2).
+	CompVectors int `bounds:"1..2048"`
 	// NetMTU is the MTU of the port's Ethernet interface in bytes. The active path
 	// MTU is the largest that fits below it with 96 bytes of headers (iboe_get_mtu):
-	// 1500 gives 1024, 4192 and more give 4096.
-	NetMTU int
+	// 1500 gives 1024, 4192 and more give 4096. 9978 is the largest that mlx5 interfaces take.
+	NetMTU int `unit:"size" bounds:"1..9978"`
 	// PCIDevice and PCIRevision are the function's identity (the table
 	// mlx5_core_pci_table of Linux mlx5/core/main.c).
-	PCIDevice   uint16
-	PCIRevision uint8
+	PCIDevice   uint16 `unit:"hex"`
+	PCIRevision uint8  `unit:"hex" bounds:"0..255"`
 	// SQD: the driver has commands for RTS to SQD and SQD to SQD. False is what
 	// mlx5_ib does.
 	SQD bool
@@ -77,9 +74,10 @@ type Params struct {
 	// PinDmabuf: the driver pins what it attaches to, so that the exporter cannot move it. False is what mlx5_ib does.
 	PinDmabuf bool `profile:"-"`
 	// LinkWidth and LinkSpeed are the active_width and active_speed codes of
-	// ibv_port_attr: 2 is 4X; 4 QDR, 16 FDR, 32 EDR, 64 HDR, 128 NDR.
+	// ibv_port_attr: 2 is 4X; 4 QDR, 16 FDR, 32 EDR, 64 HDR, 128 NDR; the bound leaves
+	// room for faster ones.
 	LinkWidth uint8
-	LinkSpeed uint32
+	LinkSpeed uint32 `bounds:"1..2^16"`
 
 	// Syscall is entry and exit of one call.
 	Syscall sim.Time
@@ -111,35 +109,18 @@ type Params struct {
 	Invalidate, InvalidatePage sim.Time
 }
 
-// maxNetMTU is the largest that mlx5 interfaces take.
-const maxNetMTU = 9978
-
-// maxVectors are those of MSI-X (PCI Express Base, 7.7.2), and maxLinkSpeed is the largest code of active_speed, XDR's with room to
-// spare.
-const maxVectors, maxLinkSpeed = 2048, 1 << 16
-
 // Validate reports the first field that is missing or impossible.
 func (p *Params) Validate() error {
 	v := reflect.ValueOf(*p)
 	for i := range v.NumField() {
-		if name := v.Type().Field(i).Name; name != "Generation" && name != "MKeyCache" && name != "PCIRevision" && name != "Paging" && name != "XRC" && name != "MaxQPWR" && name != "SQD" && name != "AtomicWrite" && name != "Dmabuf" && name != "DmabufExport" && name != "PinDmabuf" && v.Field(i).IsZero() {
-			return fmt.Errorf("kernel: parameter %s is missing: %w", name, syscall.EINVAL)
+		f := v.Type().Field(i)
+		checked := f.Type.Kind() == reflect.Bool || f.Tag.Get("words") != "" || f.Tag.Get("bounds") != ""
+		if !checked && v.Field(i).IsZero() {
+			return fmt.Errorf("kernel: parameter %s is missing: %w", f.Name, syscall.EINVAL)
 		}
 	}
-	if p.MKeyCache > NoKeyAgain {
-		return fmt.Errorf("kernel: cache of memory keys %d: want lifo, fifo or none: %w", p.MKeyCache, syscall.EINVAL)
-	}
-	if p.Paging > Paging5_0 {
-		return fmt.Errorf("kernel: paging %d: want 6.2, 6.14, 5.16, 5.5 or 5.0: %w", p.Paging, syscall.EINVAL)
-	}
-	if p.XRC > XRCCreator {
-		return fmt.Errorf("kernel: xrc %d: want 6.1, 4.9, 3.2, ofed-1.3, proposal or creator: %w", p.XRC, syscall.EINVAL)
-	}
-	if p.MaxQPWR > QPWRRequests {
-		return fmt.Errorf("kernel: MaxQPWR is %d: want blocks or requests: %w", p.MaxQPWR, syscall.EINVAL)
-	}
-	if p.Generation > Static {
-		return fmt.Errorf("kernel: generation %d: want dynamic or static: %w", p.Generation, syscall.EINVAL)
+	if errs := sim.OutOfBounds("kernel", p); errs != nil {
+		return fmt.Errorf("%v: %w", errs[0], syscall.EINVAL) // one error, at the value that it names
 	}
 	if p.PageSize != mem.PageSize {
 		return fmt.Errorf("kernel: page size %d: hosts have pages of %d bytes, and huge pages under the memory regions of a load that has page_size: 2MiB or 1GiB: %w",
@@ -147,15 +128,6 @@ func (p *Params) Validate() error {
 	}
 	if p.CacheLine < 16 || p.CacheLine > p.PageSize || p.CacheLine&(p.CacheLine-1) != 0 {
 		return fmt.Errorf("kernel: CacheLine is %d: want a power of two from 16 to the page size of %d: %w", p.CacheLine, p.PageSize, syscall.EINVAL)
-	}
-	if p.CompVectors < 1 || p.CompVectors > maxVectors {
-		return fmt.Errorf("kernel: CompVectors is %d: want 1 to %d: %w", p.CompVectors, maxVectors, syscall.EINVAL)
-	}
-	if p.NetMTU < 1 || p.NetMTU > maxNetMTU {
-		return fmt.Errorf("kernel: NetMTU is %d: want 1 to %d: %w", p.NetMTU, maxNetMTU, syscall.EINVAL)
-	}
-	if p.LinkSpeed > maxLinkSpeed {
-		return fmt.Errorf("kernel: LinkSpeed is %d: want a code of ibv_port_attr up to %d: %w", p.LinkSpeed, maxLinkSpeed, syscall.EINVAL)
 	}
 	// What is paid for each page is paid for as many as a region of 16 TiB has.
 	const page = sim.Millisecond

@@ -30,12 +30,7 @@ func (u *Ucontext) AllocPD(c Caller) (h Handle, pdn uint32, err error) {
 }
 
 // DeallocPD is DEALLOC_PD: EBUSY while an MR, a QP or an AH is on it.
-func (u *Ucontext) DeallocPD(c Caller, h Handle) error {
-	return u.doDestroy(c, func(k *call) error {
-		_, err := destroyObject[*pd](&u.objs, k, h, "PD")
-		return err
-	})
-}
+func (u *Ucontext) DeallocPD(c Caller, h Handle) error { return destroyByHandle[*pd](u, c, h, "PD") }
 
 func (p *pd) destroy(k *call) error {
 	if p.refs > 0 && !k.d.breaks(rule.PDInUseIsBusy) {

@@ -175,33 +175,17 @@ func (q *qp) remove(k *call) error {
 	return nil
 }
 
-// qpEvent is the event that programs see (mlx5_ib_qp_event).
-func qpEvent(t prm.EventType) (verbs.EventType, bool) {
-	switch t {
-	case prm.EventPathMig:
-		return verbs.EventPathMig, true
-	case prm.EventCommEst:
-		return verbs.EventCommEst, true
-	case prm.EventSQDrained:
-		return verbs.EventSQDrained, true
-	case prm.EventSRQLastWQE:
-		return verbs.EventQPLastWQEReached, true
-	case prm.EventWQCatasError:
-		return verbs.EventQPFatal, true
-	case prm.EventPathMigFailed:
-		return verbs.EventPathMigErr, true
-	case prm.EventWQInvalReqError:
-		return verbs.EventQPReqErr, true
-	case prm.EventWQAccessError:
-		return verbs.EventQPAccessErr, true
-	}
-	return 0, false
+// qpEvents are the events that programs see (mlx5_ib_qp_event).
+var qpEvents = map[prm.EventType]verbs.EventType{
+	prm.EventPathMig: verbs.EventPathMig, prm.EventCommEst: verbs.EventCommEst, prm.EventSQDrained: verbs.EventSQDrained,
+	prm.EventSRQLastWQE: verbs.EventQPLastWQEReached, prm.EventWQCatasError: verbs.EventQPFatal, prm.EventPathMigFailed: verbs.EventPathMigErr,
+	prm.EventWQInvalReqError: verbs.EventQPReqErr, prm.EventWQAccessError: verbs.EventQPAccessErr,
 }
 
 // event gives an event of the QP to programs. The entry must be of a QP: numbers of
 // other queues are counted apart.
 func (q *qp) event(e prm.EQE) bool {
-	t, ok := qpEvent(e.Type())
+	t, ok := qpEvents[e.Type()]
 	if !ok || e.QueueType() != prm.EventQueueQP {
 		return false
 	}

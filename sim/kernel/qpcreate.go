@@ -147,7 +147,7 @@ func (u *Ucontext) createQP(k *call, r *QPReq) (*qp, error) {
 	case DCIEnd:
 		q.svc = svcDCI
 	default:
-		q.svc, _ = serviceOf(r.Type)
+		q.svc = serviceOf[r.Type]
 	}
 	if err := q.find(r); err != nil {
 		return nil, err

@@ -55,23 +55,8 @@ func (s service) connected() bool {
 	return s == svcRC || s == svcUC || s == svcXRCSend || s == svcXRCRecv
 }
 
-func serviceOf(t verbs.QPType) (service, bool) {
-	switch t {
-	case verbs.QPTRC:
-		return svcRC, true
-	case verbs.QPTUC:
-		return svcUC, true
-	case verbs.QPTUD:
-		return svcUD, true
-	case verbs.QPTXRCSend:
-		return svcXRCSend, true
-	case verbs.QPTXRCRecv:
-		return svcXRCRecv, true
-	case verbs.QPTRawPacket:
-		return svcRaw, true
-	}
-	return 0, false
-}
+var serviceOf = map[verbs.QPType]service{verbs.QPTRC: svcRC, verbs.QPTUC: svcUC, verbs.QPTUD: svcUD, verbs.QPTXRCSend: svcXRCSend,
+	verbs.QPTXRCRecv: svcXRCRecv, verbs.QPTRawPacket: svcRaw}
 
 // transition is one cell: whether it exists, and for each service the attributes
 // that must and that may come with it.
@@ -198,7 +183,7 @@ func (t *transition) takes(from verbs.QPState, s service, mask verbs.QPAttrMask)
 
 // broken is the cell, with what a run has wrong in it (sim/mutant).
 func (t transition) broken(from, to verbs.QPState, s service, b rule.TableBit) transition {
-	of, _ := serviceOf(verbs.QPType(b.Type))
+	of := serviceOf[verbs.QPType(b.Type)]
 	if b.As == 0 || uint8(from) != b.From || uint8(to) != b.To || s != of {
 		return t
 	}
@@ -220,7 +205,7 @@ func (t transition) broken(from, to verbs.QPState, s service, b rule.TableBit) t
 
 // Transition says of a type of QP whether there is a way from a state to another, and which attributes it needs and may have.
 func Transition(t verbs.QPType, from, to verbs.QPState) (needed, optional verbs.QPAttrMask, ok bool) {
-	s, known := serviceOf(t)
+	s, known := serviceOf[t]
 	if !known || int(from) >= states || int(to) >= states {
 		return 0, 0, false
 	}

@@ -125,10 +125,7 @@ func (u *Ucontext) openXRCD(k *call, r *XRCDReq) (*xrcd, error) {
 
 // CloseXRCD is CLOSE_XRCD: EBUSY while an object lives that was made with the handle.
 func (u *Ucontext) CloseXRCD(c Caller, h Handle) error {
-	return u.doDestroy(c, func(k *call) error {
-		_, err := destroyObject[*xrcd](&u.objs, k, h, "XRC domain")
-		return err
-	})
+	return destroyByHandle[*xrcd](u, c, h, "XRC domain")
 }
 
 // destroy is uverbs_free_xrcd and ib_uverbs_dealloc_xrcd: the domain ends with its last opener, unless a target QP

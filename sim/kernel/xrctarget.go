@@ -191,7 +191,7 @@ func (k *call) endTarget(t *target) error {
 // event tells every handle (__ib_shared_qp_event_handler), or every registered process. Of a QP that is the kernel's alone it goes to
 // the log, as the proposal of 2007 has it.
 func (t *target) event(e prm.EQE) bool {
-	typ, ok := qpEvent(e.Type())
+	typ, ok := qpEvents[e.Type()]
 	if !ok || e.QueueType() != prm.EventQueueQP {
 		return false
 	}

@@ -45,8 +45,8 @@ var widths = map[int]uint8{1: 1, 2: 16, 4: 2, 8: 4, 12: 8}
 type IBParams struct {
 	Speed      Speed
 	Width      int // lanes: 1, 2, 4, 8 or 12
-	Delimiters int // bytes around a packet: start and end
-	VLs        int // data lanes that share the link: 1, 2, 4, 8 or 15
+	Delimiters int `unit:"size"` // bytes around a packet: start and end
+	VLs        int `key:"vls"`   // data lanes that share the link: 1, 2, 4, 8 or 15
 	// Credits is the receive buffer of a lane in blocks of 64 bytes: a sender that has
 	// filled it waits until the receiver has taken something out.
 	Credits int

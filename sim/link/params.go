@@ -10,19 +10,19 @@ import (
 // Params of a cable with its two ports. All must be set; Propagation may be 0. A cable
 // of InfiniBand takes Propagation and IB.
 type Params struct {
-	Bandwidth   uint64   // bits per second, each direction
+	Bandwidth   uint64   `unit:"rate"` // bits per second, each direction
 	Propagation sim.Time // one way: cable, SerDes and FEC, first bit to first bit
-	Preamble    int      // bytes before a frame: 8 on Ethernet, with the start delimiter
-	FCS         int      // bytes behind it: 4
-	Gap         int      // bytes of silence before the next one: 12
-	MinFrame    int      // a shorter frame is padded to this, FCS not counted: 60
+	Preamble    int      `unit:"size"` // bytes before a frame: 8 on Ethernet, with the start delimiter
+	FCS         int      `unit:"size"` // bytes behind it: 4
+	Gap         int      `unit:"size"` // bytes of silence before the next one: 12
+	MinFrame    int      `unit:"size"` // a shorter frame is padded to this, FCS not counted: 60
 
 	// Priority flow control of both ports. A receiver that buffers more than PFCXoff bytes
 	// of a class pauses the other end for PFCTime quanta of 512 bits, again and again,
 	// until PFCXon or fewer are left.
 	PFC             bool
-	PFCClasses      uint8 // a bit for each lossless class
-	PFCXoff, PFCXon int
+	PFCClasses      uint8 `unit:"hex"` // a bit for each lossless class
+	PFCXoff, PFCXon int   `unit:"size"`
 	PFCTime         int
 
 	// InfiniBand: the cable is one, and IB holds instead of all but Propagation. The
@@ -75,13 +75,13 @@ type SwitchParams struct {
 	Latency    sim.Time
 	CutThrough bool
 	// HeaderBytes must have come in before a cut-through switch decides.
-	HeaderBytes int
+	HeaderBytes int `unit:"size"`
 	// Buffer of an egress port in bytes; a frame that finds it full is dropped.
-	Buffer int
+	Buffer int `unit:"size"`
 	// ECNMin to ECNMax is where an egress queue, in bytes, marks frames of senders that
 	// heed it (ECT) as "congestion experienced": with a chance that rises from 0 to
 	// ECNChance percent, and above ECNMax always. ECNMax 0: never.
-	ECNMin, ECNMax int
+	ECNMin, ECNMax int `unit:"size"`
 	ECNChance      int
 }
 

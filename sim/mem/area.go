@@ -1,6 +1,7 @@
 package mem
 
 import (
+	"cmp"
 	"math/bits"
 	"slices"
 	"syscall"
@@ -100,10 +101,7 @@ func (s *Space) newArea(n uint64, o MapOptions) (*area, error) {
 			n, uint64(o.At), ps, o.Offset, s.x != nil)
 	}
 	s.needLazy()
-	at := o.At
-	if at == 0 {
-		at = (s.lazy.next + VA(ps-1)) &^ VA(ps-1)
-	}
+	at := cmp.Or(o.At, (s.lazy.next+VA(ps-1))&^VA(ps-1))
 	limit := lastVA
 	if o.At == 0 {
 		limit = firstVA

@@ -1,6 +1,9 @@
 package mem
 
-import "syscall"
+import (
+	"bytes"
+	"syscall"
+)
 
 // Fork is the address space of a forked child on a kernel that gives it copies of pinned
 // pages. Of a page that nothing has pinned it makes no difference when the copy is made, so
@@ -117,11 +120,4 @@ func (s *Space) copyPinned(child *Space, b *area, va VA, f *frame) error {
 	return nil
 }
 
-func zero(b []byte) bool {
-	for _, x := range b {
-		if x != 0 {
-			return false
-		}
-	}
-	return true
-}
+func zero(b []byte) bool { return len(bytes.TrimLeft(b, "\x00")) == 0 }

@@ -8,6 +8,7 @@
 package mem
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 	"syscall"
@@ -87,9 +88,7 @@ func New(size uint64) *Memory { return NewConfig(Config{Size: size}) }
 // NewConfig makes a host memory. It panics when the page size is not a power of
 // two between 4 KiB and 2 MiB: profiles are checked where they are read.
 func NewConfig(c Config) *Memory {
-	if c.PageSize == 0 {
-		c.PageSize = PageSize
-	}
+	c.PageSize = cmp.Or(c.PageSize, PageSize)
 	if bits.OnesCount64(c.PageSize) != 1 || c.PageSize < PageSize || c.PageSize > chunkSize {
 		panic(fmt.Sprintf("mem: page size %d", c.PageSize))
 	}

@@ -8,6 +8,7 @@
 package mutant
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -54,12 +55,8 @@ func All() []Mutant {
 	}
 	for i := range all {
 		m := &all[i]
-		if m.Rule == "" {
-			m.Rule = m.broken.String()
-		}
-		if m.Area == "" {
-			m.Area = CompletionArea
-		}
+		m.Rule = cmp.Or(m.Rule, m.broken.String())
+		m.Area = cmp.Or(m.Area, CompletionArea)
 	}
 	return all
 }

@@ -11,23 +11,23 @@ import (
 // Params say for which operations a device pages on demand, and what its firmware takes for it. RC to XRC hold
 // bits prm.ODPSend to prm.ODPSRQReceive; with all of them 0 the device does not page on demand.
 type Params struct {
-	RC, UD, XRC uint32
+	RC, UD, XRC uint32 `unit:"hex"`
 	// Implicit: the device can do what a region over a whole address space needs of it.
 	Implicit bool
 	// MemoryScheme: the device offers page faults of memory keys beside those of queues, and a driver that knows
 	// them chooses them.
 	MemoryScheme bool
 	// SRQFault is what becomes of a receive WQE of an SRQ that meets an absent page.
-	SRQFault   SRQFault
-	Report     sim.Time // from an access that finds no page to the event about it
-	ReportPage sim.Time // more, for each further page of 4 KiB that the operation names; may be 0
-	Resume     sim.Time // from the driver's answer until the queue goes on
+	SRQFault   SRQFault `words:"event completion"`
+	Report     sim.Time `bounds:"0.."` // from an access that finds no page to the event about it
+	ReportPage sim.Time `bounds:"0.."` // more, for each further page of 4 KiB that the operation names; may be 0
+	Resume     sim.Time `bounds:"0.."` // from the driver's answer until the queue goes on
 	// AskAgain: a requester that waits for pages in which a response lands asks for it again each time that so much has gone by. 0: it
 	// asks once, when they are there.
-	AskAgain sim.Time
+	AskAgain sim.Time `bounds:"0.."`
 	// Learn is how long the firmware needs to tell one such requester that its pages are there, one requester after
 	// the other. 0: all learn when the driver has answered.
-	Learn sim.Time
+	Learn sim.Time `bounds:"0.."`
 }
 
 // SRQFault is what a device does with a receive WQE of an SRQ of which a page is absent. In both forms the driver is told of the
@@ -40,9 +40,6 @@ const (
 	SRQFaultCompletion                 // the WQE comes back by an error completion (prm.VendorSyndODPFault), for the library to post again
 )
 
-// SRQFaultWords are the words for SRQFault.
-var SRQFaultWords = []string{"event", "completion"}
-
 // operations are the bits of RC to XRC.
 const operations = prm.ODPSend | prm.ODPReceive | prm.ODPWrite | prm.ODPRead | prm.ODPAtomic | prm.ODPSRQReceive
 
@@ -51,21 +48,13 @@ func (p *Params) On() bool { return p.RC|p.UD|p.XRC != 0 }
 
 // Check says what is wrong with the parameters, or returns nil.
 func (p *Params) Check() error {
-	var errs []error
+	errs := sim.OutOfBounds("odp", p)
 	for _, x := range []struct {
 		name string
 		v    uint32
 	}{{"RC", p.RC}, {"UD", p.UD}, {"XRC", p.XRC}} {
 		if x.v&^operations != 0 {
 			errs = append(errs, fmt.Errorf("odp: %s is %#x, and %#x are not operations", x.name, x.v, x.v&^operations))
-		}
-	}
-	for _, x := range []struct {
-		name string
-		v    sim.Time
-	}{{"Report", p.Report}, {"ReportPage", p.ReportPage}, {"Resume", p.Resume}, {"AskAgain", p.AskAgain}, {"Learn", p.Learn}} {
-		if x.v < 0 || x.v > sim.Second {
-			errs = append(errs, fmt.Errorf("odp: %s is %v, not in 0..1s", x.name, x.v))
 		}
 	}
 	return errors.Join(errs...)

@@ -1,6 +1,7 @@
 package os
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/rdmasim/rdmasim/sim"
@@ -57,15 +58,11 @@ func New(eng *sim.Engine, cfg Config) (*Machine, error) {
 	if cfg.CPUs < 1 || cfg.CPUs > mostCPUs {
 		return nil, fmt.Errorf("os: a machine of %d CPUs: want 1 to %d", cfg.CPUs, mostCPUs)
 	}
-	if cfg.Nodes == 0 {
-		cfg.Nodes = 1
-	}
+	cfg.Nodes = cmp.Or(cfg.Nodes, 1)
 	if cfg.Nodes < 1 || cfg.CPUs%cfg.Nodes != 0 {
 		return nil, fmt.Errorf("os: %d CPUs on %d NUMA nodes: want equally many on each", cfg.CPUs, cfg.Nodes)
 	}
-	if cfg.Slower == 0 {
-		cfg.Slower = 100
-	}
+	cfg.Slower = cmp.Or(cfg.Slower, 100)
 	if cfg.Slower < 10 || cfg.Slower > 10_000 {
 		return nil, fmt.Errorf("os: CPUs that take %d %% of the time: want 10 to 10000", cfg.Slower)
 	}

@@ -12,15 +12,15 @@ import (
 // 2016; 24/20 in pcie-model; 20 for everything in Husky, NSDI 2023), so they are
 // values of a profile.
 type Params struct {
-	Bandwidth     uint64   // bits per second that TLPs can use, each direction
+	Bandwidth     uint64   `unit:"rate"` // bits per second that TLPs can use, each direction
 	PostedLatency sim.Time // core or root complex to device, and back, one way, for a TLP of up to 64 bytes
 	ReadLatency   sim.Time // DMA read of up to 64 bytes on an idle link: request to completion
-	MPS           int      // payload of a write TLP
-	MRRS          int      // of a read request
-	RCB           int      // of a completion, which ends at a multiple of it
-	WriteHeader   int      // overhead of a posted write TLP
-	ReadHeader    int      // of a read request
-	CplHeader     int      // of a completion
+	MPS           int      `unit:"size"` // payload of a write TLP
+	MRRS          int      `unit:"size"` // of a read request
+	RCB           int      `unit:"size"` // of a completion, which ends at a multiple of it
+	WriteHeader   int      `unit:"size"` // overhead of a posted write TLP
+	ReadHeader    int      `unit:"size"` // of a read request
+	CplHeader     int      `unit:"size"` // of a completion
 	ReadsInFlight int      // tags: read requests that may be outstanding
 	PostedCredits int      // posted TLPs that may be under way in each direction; 0: never the limit
 	MemoryLatency sim.Time // root complex to memory visible to a core

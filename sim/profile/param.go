@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"reflect"
@@ -11,11 +12,8 @@ import (
 
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/sim"
-	"github.com/rdmasim/rdmasim/sim/gpu"
 	"github.com/rdmasim/rdmasim/sim/hca"
-	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/sim/link"
-	"github.com/rdmasim/rdmasim/sim/odp"
 )
 
 // Kind says how a value is written.
@@ -38,64 +36,15 @@ var kindNames = [...]string{"time", "size", "rate", "frequency", "count", "numbe
 // String returns the text form.
 func (k Kind) String() string { return kindNames[k] }
 
-// kinds of the integer parameters that are not plain counts.
-var kinds = map[string]Kind{
-	"pcie.bandwidth": Rate, "hca.wire_rate": Rate, "link.bandwidth": Rate, "hca.core_clock": Freq,
-	"cpu.cache_line": Size, "kernel.cache_line": Size, "kernel.page_size": Size, "kernel.net_mtu": Size,
-	"pcie.mps": Size, "pcie.mrrs": Size, "pcie.rcb": Size,
-	"pcie.write_header": Size, "pcie.read_header": Size, "pcie.cpl_header": Size,
-	"hca.max_wqe_size_sq": Size, "hca.max_wqe_size_rq": Size, "hca.bf_reg_size": Size, "hca.bar_size": Size, "hca.memic_size": Size,
-	"hca.tx_buffer": Size, "hca.wire_overhead": Size,
-	"link.preamble": Size, "link.fcs": Size, "link.gap": Size, "link.min_frame": Size,
-	"congestion.rpg_max_rate": Rate, "congestion.rpg_min_rate": Rate, "congestion.rpg_ai_rate": Rate, "congestion.rpg_hai_rate": Rate,
-	"congestion.rate_to_set_on_first_cnp": Rate, "congestion.rpg_byte_reset": Size,
-	"link.pfc_xoff": Size, "link.pfc_xon": Size, "link.pfc_classes": Hex,
-	"switch.ecn_min": Size, "switch.ecn_max": Size, "switch.header_bytes": Size, "switch.buffer": Size, "ib.delimiters": Size,
-	"gpu.memory": Size, "gpu.bar1": Size, "gpu.page": Size, "gpu.write_buffer": Size, "gpu.copy_rate": Rate, "gpu.switch_write": Rate, "gpu.switch_read": Rate,
-	"gpu.root_write": Rate, "gpu.root_read": Rate, "gpu.socket_write": Rate, "gpu.socket_read": Rate,
-	"kernel.pci_device": Hex, "kernel.pci_revision": Hex, "hca.vendor_part_id": Hex, "odp.rc": Hex, "odp.ud": Hex, "odp.xrc": Hex,
-	"hca.port_cap_mask": Hex, "hca.port_cap_mask2": Hex,
-}
-
-// generations are the values of kernel.Generation.
-var generations = []string{"dynamic", "static"}
+// units are the values of a field's tag unit: how an integer is written that is not a plain count.
+var units = map[string]Kind{"rate": Rate, "frequency": Freq, "size": Size, "hex": Hex}
 
 // words are the parameters whose value is a word; the index in the list is the number that
-// the unit has.
+// the unit has. Lists without another use are in the field's tag words.
 var words = map[string][]string{
-	"uar.bf_conflict":   {"none", "serialize", "refetch"},
-	"kernel.mkey_cache": {"lifo", "fifo", "none"},
-	"kernel.paging":     {"6.2", "6.14", "5.16", "5.5", "5.0"},
-	"kernel.max_qp_wr":  kernel.QPWRWords,
-	"kernel.xrc":        {"6.1", "4.9", "3.2", "ofed-1.3", "proposal", "creator"},
-	"kernel.generation": generations, "provider.generation": generations,
-	"gpu.path":          gpu.PathWords,
-	"hca.link_layer":    hca.LinkLayerWords,
-	"hca.link_layers":   hca.LinkLayersWords,
-	"hca.xrc_violation": hca.XRCViolationWords,
-	"hca.atomic_index":  hca.AtomicIndexWords,
-	"hca.pu_choice":     hca.PUChoiceWords,
-
-	"hca.adaptive_schedule": hca.RetransScheduleWords,
-	"hca.ib_ack_timer":      hca.IBAckTimerWords,
-	"hca.cq_arm":            hca.CQArmWords,
-	"ib.speed":              link.SpeedWords,
-	"odp.srq_fault":         odp.SRQFaultWords,
-
-	"congestion.cnp_scope": {"port", "destination", "qp"},
-}
-
-// names are the fields whose key does not follow from their name. A field of two
-// has a key for each.
-var names = map[string][]string{
-	"MaxQPMCG": {"max_qp_mcg"}, "MaxQPWR": {"max_qp_wr"},
-	"PUs": {"pus"}, "MKeyCache": {"mkey_cache"}, "BAR1": {"bar1"}, "ACS": {"acs"}, "IOMMU": {"iommu"}, "IOMMULatency": {"iommu_latency"}, "RoCEAdder": {"roce_adder"}, "RoCEAccl": {"roce_accl"}, "RoCEAdpRetransEn": {"roce_adp_retrans_en"}, "RoCESlowRestartEn": {"roce_slow_restart_en"},
-	"IBAckTimer": {"ib_ack_timer"}, "VLs": {"vls"}, "CoreClockKHz": {"core_clock"},
-	"MinTimeBetweenCNPs": {"min_time_between_cnps"}, "CNPDSCP": {"cnp_dscp"}, "ClampAfterTimeInc": {"clamp_tgt_rate_after_time_inc"},
-	"RPGAIRate": {"rpg_ai_rate"}, "RPGHAIRate": {"rpg_hai_rate"}, "RateOnFirstCNP": {"rate_to_set_on_first_cnp"},
-	"DCETCPG": {"dce_tcp_g"}, "DCETCPRTT": {"dce_tcp_rtt"}, "RateReducePeriod": {"rate_reduce_monitor_period"}, "InitialAlpha": {"initial_alpha_value"},
-	"NackGenerate": {"nack_generate_write", "nack_generate_read"},
-	"NackReact":    {"nack_react_write", "nack_react_read"},
+	"hca.link_layer":  hca.LinkLayerWords,
+	"hca.link_layers": hca.LinkLayersWords,
+	"ib.speed":        link.SpeedWords,
 }
 
 // param is one value of a profile: where it lives and how it is written.
@@ -165,35 +114,39 @@ func places() (all []*place) {
 		t := reflect.TypeOf(sec.v).Elem()
 		for i := range t.NumField() {
 			f := t.Field(i)
+			keys := strings.Fields(cmp.Or(f.Tag.Get("key"), snake(f.Name)))
 			add := func(name string, element int, t reflect.Type) {
 				key := sec.name + "." + name
-				all = append(all, &place{key, f.Name, kindOf(key, t), s, i, element})
+				if w := f.Tag.Get("words"); w != "" {
+					words[key] = strings.Fields(w)
+				}
+				all = append(all, &place{key, f.Name, kindOf(key, f.Tag.Get("unit"), t), s, i, element})
 			}
 			switch {
 			case f.Type.Kind() == reflect.Struct: // a section of its own
 			case f.Tag.Get("profile") == "-": // another value decides
 			case f.Type.Kind() == reflect.Array:
-				if len(names[f.Name]) != f.Type.Len() {
-					panic(fmt.Sprintf("profile: field %s of section %s needs %d keys in names, of sim/profile/param.go", f.Name, sec.name, f.Type.Len()))
+				if len(keys) != f.Type.Len() {
+					panic(fmt.Sprintf("profile: field %s of section %s needs %d keys in its tag key", f.Name, sec.name, f.Type.Len()))
 				}
-				for k := range f.Type.Len() {
-					add(names[f.Name][k], k, f.Type.Elem())
+				for k, name := range keys {
+					add(name, k, f.Type.Elem())
 				}
-			case names[f.Name] != nil:
-				add(names[f.Name][0], -1, f.Type)
 			default:
-				add(snake(f.Name), -1, f.Type)
+				add(keys[0], -1, f.Type)
 			}
 		}
 	}
 	return all
 }
 
-func kindOf(key string, t reflect.Type) Kind {
-	k, given := kinds[key]
+func kindOf(key, unit string, t reflect.Type) Kind {
+	k, given := units[unit]
 	switch {
 	case given:
 		return k
+	case unit != "":
+		panic(fmt.Sprintf("profile: %s has an unknown unit %q in its tag", key, unit))
 	case words[key] != nil:
 		return Word
 	case t == reflect.TypeFor[sim.Time]():

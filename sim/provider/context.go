@@ -30,18 +30,14 @@ type Context struct {
 	// imported: of the device file of another context, which lives until all are closed.
 	imported bool
 
-	uidx     []completer // by user index, CQE version 1
-	freeUIDX []uint32
-	cookies  []verbs.CQ // by the cookie given to the kernel
-	freeCQ   []uint64
-	srqs     []verbs.SRQ // by the cookie given to the kernel
-	targets  []*TargetQP // likewise
-	// freeTargets are the places in targets that have been given back, the latest at the end.
-	freeTargets []uint32
-	dbPages     []*dbPage
-	ports       *sim.Rand   // of datagrams; nil before the first
-	broken      rule.Broken // see breaks
-	qpnBlocks   []*qpnBlock // of reserved numbers
+	uidx      slots[completer] // by user index, CQE version 1
+	cookies   slots[verbs.CQ]  // by the cookie given to the kernel
+	srqs      []verbs.SRQ      // likewise
+	targets   slots[*TargetQP] // likewise
+	dbPages   []*dbPage
+	ports     *sim.Rand   // of datagrams; nil before the first
+	broken    rule.Broken // see breaks
+	qpnBlocks []*qpnBlock // of reserved numbers
 }
 
 // enter is what each control verb does first.
@@ -241,45 +237,35 @@ func (c *Context) WCStatusStr(status verbs.WCStatus) string {
 	return status.String()
 }
 
-// newUIDX takes a user index for a queue.
-func (c *Context) newUIDX(q completer) uint32 {
-	if n := len(c.freeUIDX); n > 0 {
-		u := c.freeUIDX[n-1]
-		c.freeUIDX = c.freeUIDX[:n-1]
-		c.uidx[u] = q
-		return u
-	}
-	c.uidx = append(c.uidx, q)
-	return uint32(len(c.uidx) - 1)
+// slots give numbers to things. Numbers that were given back are taken first, the latest before the others.
+type slots[T any] struct {
+	all  []T
+	free []uint32
 }
 
-func (c *Context) putUIDX(u uint32) {
-	c.uidx[u] = nil
-	c.freeUIDX = append(c.freeUIDX, u)
+func (s *slots[T]) take(x T) uint32 {
+	if n := len(s.free); n > 0 {
+		i := s.free[n-1]
+		s.free = s.free[:n-1]
+		s.all[i] = x
+		return i
+	}
+	s.all = append(s.all, x)
+	return uint32(len(s.all) - 1)
+}
+
+func (s *slots[T]) put(i uint32) {
+	var none T
+	s.all[i] = none
+	s.free = append(s.free, i)
 }
 
 // completerOf is the queue of a user index, or nil.
 func (c *Context) completerOf(uidx uint32) completer {
-	if uidx < uint32(len(c.uidx)) {
-		return c.uidx[uidx]
+	if uidx < uint32(len(c.uidx.all)) {
+		return c.uidx.all[uidx]
 	}
 	return nil
-}
-
-func (c *Context) newCookie(q verbs.CQ) uint64 {
-	if n := len(c.freeCQ); n > 0 {
-		k := c.freeCQ[n-1]
-		c.freeCQ = c.freeCQ[:n-1]
-		c.cookies[k] = q
-		return k
-	}
-	c.cookies = append(c.cookies, q)
-	return uint64(len(c.cookies) - 1)
-}
-
-func (c *Context) putCookie(k uint64) {
-	c.cookies[k] = nil
-	c.freeCQ = append(c.freeCQ, k)
 }
 
 // exit is the end of the process: the kernel closes the file.

@@ -114,7 +114,7 @@ func (q *CQ) build(t *Thread, a *verbs.CQAttr) error {
 	if q.db, err = c.newDBRec(t, q.parent); err != nil {
 		return err
 	}
-	q.cookie = c.newCookie(q)
+	q.cookie = uint64(c.cookies.take(q))
 	r := kernel.CQReq{Entries: q.n, CQE: uint32(a.CQE), CompVector: uint32(a.CompVector), Cookie: q.cookie,
 		BufAddr: uint64(q.ring.va), DBAddr: uint64(q.db.va), CQESize: uint32(q.esize), Pad: a.CQEPad,
 		Compress: a.CQECompression != 0, CompFormat: a.CQECompression}
@@ -128,7 +128,7 @@ func (q *CQ) build(t *Thread, a *verbs.CQAttr) error {
 		r.IgnoreOverrun = a.Flags&verbs.CQIgnoreOverrun != 0
 	}
 	if q.h, q.cqn, err = c.u.CreateCQ(t.caller, r); err != nil {
-		c.putCookie(q.cookie)
+		c.cookies.put(uint32(q.cookie))
 		return err
 	}
 	if q.channel != nil {
@@ -154,7 +154,7 @@ func (q *CQ) Destroy(vt verbs.Thread) (err error) {
 		q.compAcks.wait(t, comp, "a CQ")
 	}
 	q.asyncAcks.wait(t, async, "a CQ")
-	q.ctx.putCookie(q.cookie)
+	q.ctx.cookies.put(uint32(q.cookie))
 	if q.channel != nil {
 		q.channel.refs--
 	}

@@ -53,9 +53,9 @@ func (q *CQ) ReqNotify(vt verbs.Thread, solicitedOnly bool) error {
 
 // cqOf is the CQ of a cookie, or nil.
 func (c *Context) cqOf(cookie uint64) *CQ {
-	if cookie >= uint64(len(c.cookies)) {
+	if cookie >= uint64(len(c.cookies.all)) {
 		return nil
 	}
-	q, _ := c.cookies[cookie].(*CQ)
+	q, _ := c.cookies.all[cookie].(*CQ)
 	return q
 }

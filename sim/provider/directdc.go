@@ -82,11 +82,11 @@ func (q *QP) buildDCT(t *Thread, a *verbs.QPInitAttr) error {
 	if q.srq != nil {
 		r.SRQ, r.HasSRQ = q.srq.h, true
 	}
-	q.uidx = c.newUIDX(q)
+	q.uidx = c.uidx.take(q)
 	r.UIDX, r.Cookie = q.uidx, uint64(q.uidx)
 	h, resp, err := c.u.CreateQP(t.caller, r)
 	if err != nil {
-		c.putUIDX(q.uidx)
+		c.uidx.put(q.uidx)
 		return err
 	}
 	q.h, q.qpn = h, resp.QPN

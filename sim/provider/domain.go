@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"fmt"
 	"syscall"
 
@@ -60,10 +61,7 @@ func (c *Context) AllocParentDomain(vt verbs.Thread, a verbs.ParentDomainAttr) (
 
 // real is the PD that the kernel knows.
 func (p *PD) real() *PD {
-	if p.parent != nil {
-		return p.parent
-	}
-	return p
+	return cmp.Or(p.parent, p)
 }
 
 // Context is the context of the domain.

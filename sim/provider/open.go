@@ -56,7 +56,7 @@ func (c *Context) setUp(t *Thread) error {
 	if c.clock, err = c.mapping(c.u.MmapUAR(t.caller, kernel.MmapClock, 0)); err != nil {
 		return err
 	}
-	c.uidx = append(c.uidx, nil) // index 0 stays unused, so that a zeroed CQE names no queue
-	c.cookies = append(c.cookies, nil)
+	c.uidx.take(nil) // index 0 stays unused, so that a zeroed CQE names no queue
+	c.cookies.take(nil)
 	return nil
 }

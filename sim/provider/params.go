@@ -53,7 +53,7 @@ type Params struct {
 
 	// BFLines is how many 64-byte lines of a WQE are pushed at most; 4, the whole half,
 	// is what libmlx5 does. Fewer goes with the device's uar.bf_lines: a hypothesis.
-	BFLines int
+	BFLines int `bounds:"1..4"`
 
 	// PollCall is entry and exit of ibv_poll_cq, with the consumer index record that
 	// it writes each time.
@@ -90,15 +90,12 @@ type Params struct {
 	Foreign bool
 	// IndependentTDMax bounds independent thread domains of today's library, for which the
 	// proposal defines no table: a hypothesis. In a static one the limit is num_dyn_bfregs/4,
-	// as proposed.
-	IndependentTDMax int
+	// as proposed. The bound is far above the registers of a context.
+	IndependentTDMax int `bounds:"0..2^20"`
 	// Generation of the library's UAR rules, whatever the kernel's are: Dynamic asks for UAR
 	// objects and falls back to the static table, Static knows the table only.
-	Generation kernel.Generation
+	Generation kernel.Generation `words:"dynamic static"`
 }
-
-// mostDomains is far above the registers of a context.
-const mostDomains = 1 << 20
 
 // Validate reports the first cost that is not positive.
 func (p *Params) Validate() error {
@@ -112,14 +109,8 @@ func (p *Params) Validate() error {
 	if s := sim.TooLong(p, nil); s != "" {
 		return fmt.Errorf("provider: %s: %w", s, syscall.EINVAL)
 	}
-	if p.BFLines < 1 || p.BFLines > 4 {
-		return fmt.Errorf("provider: BFLines is %d, not 1 to 4: %w", p.BFLines, syscall.EINVAL)
-	}
-	if p.Generation > kernel.Static {
-		return fmt.Errorf("provider: generation %d: want dynamic or static: %w", p.Generation, syscall.EINVAL)
-	}
-	if p.IndependentTDMax < 0 || p.IndependentTDMax > mostDomains {
-		return fmt.Errorf("provider: IndependentTDMax is %d: want 0 to %d: %w", p.IndependentTDMax, mostDomains, syscall.EINVAL)
+	if errs := sim.OutOfBounds("provider", p); errs != nil {
+		return fmt.Errorf("%v: %w", errs[0], syscall.EINVAL) // one error, at the value that it names
 	}
 	return nil
 }

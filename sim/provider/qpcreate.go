@@ -166,11 +166,11 @@ func (q *QP) build(t *Thread, a *verbs.QPInitAttr) error {
 	if err := q.register(t, &r); err != nil {
 		return err
 	}
-	q.uidx = c.newUIDX(q)
+	q.uidx = c.uidx.take(q)
 	r.UIDX, r.Cookie = q.uidx, uint64(q.uidx)
 	h, resp, err := c.u.CreateQP(t.caller, r)
 	if err != nil {
-		c.putUIDX(q.uidx)
+		c.uidx.put(q.uidx)
 		return err
 	}
 	q.h, q.qpn = h, resp.QPN

@@ -98,7 +98,7 @@ func (q *QP) Destroy(vt verbs.Thread) (err error) {
 	}
 	q.removeCompletions(t)
 	t.P.Sync()
-	q.ctx.putUIDX(q.uidx)
+	q.ctx.uidx.put(q.uidx)
 	q.bf.use(-1)
 	q.pd.drop()
 	q.release(t)

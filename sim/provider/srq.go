@@ -120,7 +120,7 @@ func (s *SRQ) build(t *Thread, r kernel.SRQReq) error {
 	r.PD, r.MaxWR, r.MaxSGE, r.Cookie = s.pd.h, uint32(s.max-1), uint32(s.maxGS), s.cookie
 	r.BufAddr, r.DBAddr = uint64(s.ring.va), uint64(s.db.va)
 	if r.Type == verbs.SRQXRC {
-		s.uidx = c.newUIDX(s)
+		s.uidx = c.uidx.take(s)
 		r.UIDX = s.uidx
 	}
 	h, resp, err := c.u.CreateSRQ(t.caller, r)
@@ -137,7 +137,7 @@ func (s *SRQ) build(t *Thread, r kernel.SRQReq) error {
 func (s *SRQ) forget() {
 	s.ctx.srqs[s.cookie] = nil
 	if s.uidx != 0 {
-		s.ctx.putUIDX(s.uidx)
+		s.ctx.uidx.put(s.uidx)
 	}
 }
 

@@ -78,7 +78,7 @@ func (c *Context) createTarget(t *Thread, a *verbs.QPInitAttr) (*TargetQP, error
 	if q.bf, q.own, err = c.queueRegister(t, &r); err != nil {
 		return nil, err
 	}
-	q.cookie = c.newTargetCookie(q)
+	q.cookie = targetCookie | uint64(c.targets.take(q))
 	r.Cookie = q.cookie
 	h, resp, err := c.u.CreateQP(t.caller, r)
 	if err != nil {
@@ -112,7 +112,7 @@ func (c *Context) OpenQP(vt verbs.Thread, a verbs.QPOpenAttr) (_ verbs.QP, err e
 	}
 	q := &TargetQP{ctx: c, qpn: a.QPN, state: verbs.QPSUnknown,
 		init: verbs.QPInitAttr{Type: a.Type, Context: a.Context, XRCD: a.XRCD}}
-	q.cookie = c.newTargetCookie(q)
+	q.cookie = targetCookie | uint64(c.targets.take(q))
 	if q.h, err = c.u.OpenQP(t.caller, x.h, a.QPN, a.Type, q.cookie); err != nil {
 		q.release()
 		return nil, fmt.Errorf("open_qp: %w", err)
@@ -120,22 +120,11 @@ func (c *Context) OpenQP(vt verbs.Thread, a verbs.QPOpenAttr) (_ verbs.QP, err e
 	return q, nil
 }
 
-func (c *Context) newTargetCookie(q *TargetQP) uint64 {
-	if n := len(c.freeTargets); n > 0 {
-		i := c.freeTargets[n-1]
-		c.freeTargets = c.freeTargets[:n-1]
-		c.targets[i] = q
-		return targetCookie | uint64(i)
-	}
-	c.targets = append(c.targets, q)
-	return targetCookie | uint64(len(c.targets)-1)
-}
-
 // qpOf is the QP of a cookie, or nil.
 func (c *Context) qpOf(cookie uint64) verbs.QP {
 	if cookie&targetCookie != 0 {
-		if i := cookie &^ targetCookie; i < uint64(len(c.targets)) && c.targets[i] != nil {
-			return c.targets[i]
+		if i := cookie &^ targetCookie; i < uint64(len(c.targets.all)) && c.targets.all[i] != nil {
+			return c.targets.all[i]
 		}
 		return nil
 	}
@@ -146,8 +135,7 @@ func (c *Context) qpOf(cookie uint64) verbs.QP {
 }
 
 func (q *TargetQP) release() {
-	i := uint32(q.cookie)
-	q.ctx.targets[i], q.ctx.freeTargets = nil, append(q.ctx.freeTargets, i)
+	q.ctx.targets.put(uint32(q.cookie))
 	if q.own {
 		q.ctx.bf.pools.Put(q.bf.pool)
 	}

@@ -8,7 +8,7 @@ func TestTargetCookies(t *testing.T) {
 	var all [4]*TargetQP
 	take := func(i int) {
 		all[i] = &TargetQP{ctx: c}
-		all[i].cookie = c.newTargetCookie(all[i])
+		all[i].cookie = targetCookie | uint64(c.targets.take(all[i]))
 	}
 	for i := range all {
 		take(i)
@@ -29,7 +29,7 @@ func TestTargetCookies(t *testing.T) {
 			}
 		}
 	}
-	if len(c.targets) != len(all) || len(c.freeTargets) != 0 {
-		t.Errorf("%d places for %d QPs, %d free", len(c.targets), len(all), len(c.freeTargets))
+	if len(c.targets.all) != len(all) || len(c.targets.free) != 0 {
+		t.Errorf("%d places for %d QPs, %d free", len(c.targets.all), len(all), len(c.targets.free))
 	}
 }

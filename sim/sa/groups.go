@@ -1,6 +1,7 @@
 package sa
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/rdmasim/rdmasim/roce"
@@ -193,9 +194,7 @@ func (c *multicast) create(mask uint64, q mad.MCMemberRecord) (g *group, status 
 // free is a multicast GID that no group has: those that OpenSM gives have 0xA01B as signature.
 func (c *multicast) free(scope uint8) roce.GID {
 	const linkLocal = 2
-	if scope == 0 {
-		scope = linkLocal
-	}
+	scope = cmp.Or(scope, linkLocal)
 	g := roce.GID{0xFF, 0x10 | scope, 0xA0, 0x1B}
 	for {
 		n := c.made

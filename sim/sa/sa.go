@@ -12,6 +12,7 @@ import (
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/roce/mad"
 	"github.com/rdmasim/rdmasim/sim/link"
+	"slices"
 )
 
 // Member is a port that queries may name: an end node of the subnet.
@@ -152,12 +153,7 @@ func (n *Node) accepts(p *roce.Packet) bool {
 // hasPKey says whether the node is in a partition of which the other end is a member.
 func (n *Node) hasPKey(k uint16) bool {
 	const full = 0x8000
-	for _, own := range n.pkeys {
-		if own&^full == k&^full && (own|k)&full != 0 && own&^full != 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(n.pkeys, func(own uint16) bool { return own&^full == k&^full && (own|k)&full != 0 && own&^full != 0 })
 }
 
 // Peer is where a request came from and its answer goes.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -83,12 +84,7 @@ func (tb *Testbed) Processes() (names []string) {
 
 // remembers says whether some event is about memory that the process registers.
 func (tb *Testbed) remembers(process string) bool {
-	for _, f := range tb.fates {
-		if f.event.Region > 0 && f.event.Process == process {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(tb.fates, func(f fate) bool { return f.event.Region > 0 && f.event.Process == process })
 }
 
 // unmap takes the pages of a region away, and with Remap puts others there.

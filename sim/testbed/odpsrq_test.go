@@ -15,7 +15,7 @@ func TestSharedReceivesOnDemand(t *testing.T) {
 	for _, form := range []odp.SRQFault{odp.SRQFaultEvent, odp.SRQFaultCompletion} {
 		for i, most := range []uint32{1, 5, 1, 5} {
 			memory := i > 1
-			t.Run(fmt.Sprintf("%s, %d receives, memory scheme %v", odp.SRQFaultWords[form], most, memory), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s, %d receives, memory scheme %v", []string{"event", "completion"}[form], most, memory), func(t *testing.T) {
 				run(t, config(t, onDemand, func(c *Config) { c.Profile.HCA.ODP.SRQFault, c.Profile.HCA.ODP.MemoryScheme = form, memory }), func(x *rig) {
 					sharedReceives(x, int(most))
 					counters, err := x.bed.HardwareCounters(x.t, 1)

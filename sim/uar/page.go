@@ -1,6 +1,7 @@
 package uar
 
 import (
+	"cmp"
 	"math/bits"
 
 	"github.com/rdmasim/rdmasim/prm"
@@ -157,9 +158,7 @@ func (c *Counters) countElse(what outcome) {
 // device has no BlueFlame; its registers take doorbells all the same).
 func NewPage(index uint32, regSize int, p *Params) *Page {
 	g := &Page{Index: index, p: p, bf: regSize > 0, busyReg: -1}
-	if regSize == 0 {
-		regSize = 2 * maxHalf
-	}
+	regSize = cmp.Or(regSize, 2*maxHalf)
 	g.m.LogBFRegSize = uint32(bits.Len(uint(regSize)) - 1)
 	g.half = int(g.m.HalfSize())
 	return g

@@ -26,32 +26,9 @@ const (
 	ConflictRefetch
 )
 
-// String is the name in profiles.
-func (c Conflict) String() string {
-	switch c {
-	case ConflictNone:
-		return "none"
-	case ConflictSerialize:
-		return "serialize"
-	case ConflictRefetch:
-		return "refetch"
-	}
-	return fmt.Sprintf("Conflict(%d)", uint8(c))
-}
-
-// ParseConflict is the inverse of String.
-func ParseConflict(s string) (Conflict, error) {
-	for c := ConflictNone; c <= ConflictRefetch; c++ {
-		if c.String() == s {
-			return c, nil
-		}
-	}
-	return 0, fmt.Errorf("uar: bf_conflict %q is not none, serialize or refetch", s)
-}
-
 // Params of the UAR pages of a device.
 type Params struct {
-	BFConflict     Conflict
+	BFConflict     Conflict `words:"none serialize refetch"`
 	BFBusy         sim.Time // a push keeps its page busy this long
 	BFConflictCost sim.Time // what a conflicting push pays under ConflictSerialize
 	BFTimeout      sim.Time // a push whose later lines have not come by then counts as torn

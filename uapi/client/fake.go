@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"fmt"
 	"syscall"
 )
@@ -27,9 +28,7 @@ const (
 
 // Alloc gives n bytes that begin a page.
 func (f *Fake) Alloc(n int) (uint64, []byte) {
-	if f.next == 0 {
-		f.next = fakeBase
-	}
+	f.next = cmp.Or(f.next, fakeBase)
 	addr := f.next
 	pages := (uint64(n) + fakePage - 1) / fakePage
 	f.next += (pages + 1) * fakePage

@@ -1,6 +1,7 @@
 package player
 
 import (
+	"cmp"
 	"fmt"
 	"syscall"
 
@@ -32,9 +33,7 @@ func PickGID(t verbs.Thread, ctx verbs.Context, port uint32) (verbs.GIDEntry, er
 		if isIPv4(e.GID) {
 			return *e, nil
 		}
-		if v2 == nil {
-			v2 = e
-		}
+		v2 = cmp.Or(v2, e)
 	}
 	if v2 != nil {
 		return *v2, nil

@@ -8,6 +8,7 @@
 package player
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -178,10 +179,7 @@ func (a *Agent) open(t verbs.Thread, c verbs.PlayerCommand, r *verbs.PlayerReply
 	if err != nil {
 		return err
 	}
-	cqe := int(c.Args["cqe"])
-	if cqe == 0 {
-		cqe = 1024
-	}
+	cqe := cmp.Or(int(c.Args["cqe"]), 1024)
 	if a.cq, err = ctx.CreateCQ(t, verbs.CQAttr{CQE: cqe}); err != nil {
 		return err
 	}
@@ -256,10 +254,7 @@ func (a *Agent) allocPD(t verbs.Thread, _ verbs.PlayerCommand, r *verbs.PlayerRe
 }
 
 func (a *Agent) pd(c verbs.PlayerCommand) (verbs.PD, error) {
-	n := c.Args["pd"]
-	if n == 0 {
-		n = 1
-	}
+	n := cmp.Or(c.Args["pd"], 1)
 	return pick(a.pds, n, "pd")
 }
 

@@ -1,6 +1,7 @@
 package player
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 
@@ -76,12 +77,8 @@ func (a *Agent) connect(t verbs.Thread, c verbs.PlayerCommand, _ *verbs.PlayerRe
 		to = verbs.QPSRTS
 	}
 	mtu, access := verbs.MTU(c.Args["mtu"]), verbs.AccessFlags(c.Args["access"])
-	if mtu == 0 {
-		mtu = verbs.MTU1024
-	}
-	if access == 0 {
-		access = verbs.AccessRemoteWrite | verbs.AccessRemoteRead | verbs.AccessRemoteAtomic
-	}
+	mtu = cmp.Or(mtu, verbs.MTU1024)
+	access = cmp.Or(access, verbs.AccessRemoteWrite|verbs.AccessRemoteRead|verbs.AccessRemoteAtomic)
 	if len(c.Data) != 16 {
 		return fmt.Errorf("player: connect without the peer's GID")
 	}

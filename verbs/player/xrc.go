@@ -89,10 +89,7 @@ func (a *Agent) createXRCSRQ(t verbs.Thread, c verbs.PlayerCommand, r *verbs.Pla
 	if err != nil {
 		return err
 	}
-	n := uint32(c.Args["max_wr"])
-	if n == 0 {
-		n = 64
-	}
+	n := cmp.Or(uint32(c.Args["max_wr"]), 64)
 	s, err := a.ctx.CreateSRQEx(t, verbs.SRQInitAttrEx{SRQInitAttr: verbs.SRQInitAttr{MaxWR: n, MaxSGE: 1}, CompMask: verbs.SRQInitAll,
 		Type: verbs.SRQXRC, PD: pd, XRCD: x, CQ: a.cq})
 	if err != nil {

@@ -15,24 +15,15 @@ import (
 
 // CreateEventChannel passes through where the inner process has a connection manager.
 func (p *process) CreateEventChannel(t verbs.Thread) (verbs.EventChannel, error) {
-	m, ok := p.Process.(verbs.ConnectionManager)
-	if !ok {
-		return nil, fmt.Errorf("connection manager of this target: %w", syscall.EOPNOTSUPP)
-	}
-	ch, err := m.CreateEventChannel(innerThread(t))
-	p.r.add(t, "create_event_channel", nil, err)
-	if err != nil {
-		return nil, err
-	}
-	return p.r.channel(ch), nil
+	return valueOn(p.Process, "connection manager of this target", func(m verbs.ConnectionManager) (verbs.EventChannel, error) {
+		ch, err := m.CreateEventChannel(innerThread(t))
+		return made(p.r, t, "create_event_channel", nil, err, func() (verbs.EventChannel, []string) { return p.r.channel(ch), nil })
+	})
 }
 
 // Interfaces pass through where the inner process can list them.
 func (p *process) Interfaces(t verbs.Thread) ([]verbs.Interface, error) {
-	if l, ok := p.Process.(verbs.InterfaceLister); ok {
-		return l.Interfaces(innerThread(t))
-	}
-	return nil, fmt.Errorf("network interfaces of this target: %w", syscall.EOPNOTSUPP)
+	return valueOn(p.Process, "network interfaces of this target", func(l verbs.InterfaceLister) ([]verbs.Interface, error) { return l.Interfaces(innerThread(t)) })
 }
 
 func (r *Recorder) channel(ch verbs.EventChannel) verbs.EventChannel {
@@ -49,12 +40,7 @@ type eventChannel struct {
 	taken map[*verbs.CMEvent]*verbs.CMEvent // what programs have, by it the inner event; those that are not acknowledged
 }
 
-func bareChannel(ch verbs.EventChannel) verbs.EventChannel {
-	if w, ok := ch.(*eventChannel); ok {
-		return w.EventChannel
-	}
-	return ch
-}
+func (x *eventChannel) inner() verbs.EventChannel { return x.EventChannel }
 
 func (ch *eventChannel) CreateID(t verbs.Thread, ps verbs.PortSpace, typ verbs.QPType, context any) (verbs.CMID, error) {
 	id, err := ch.EventChannel.CreateID(innerThread(t), ps, typ, context)
@@ -73,7 +59,7 @@ func (ch *eventChannel) GetEvent(t verbs.Thread, timeout time.Duration) (*verbs.
 	in, err := ch.EventChannel.GetEvent(innerThread(t), timeout)
 	args := list(seconds(timeout))
 	if err != nil {
-		if errnoName(err) != "EAGAIN" {
+		if verbs.ErrnoOf(err) != syscall.EAGAIN {
 			ch.r.add(t, "get_cm_event", args, err)
 		}
 		return nil, err
@@ -129,8 +115,7 @@ func (id *cmID) name() string { return id.r.sym("id", id.CMID) }
 
 // note records a call of an id.
 func (id *cmID) note(t verbs.Thread, call string, err error, args ...string) error {
-	id.r.add(t, call, append([]string{id.name()}, args...), err)
-	return err
+	return id.r.add(t, call, append([]string{id.name()}, args...), err)
 }
 
 // ip is the symbol of an address with its port.
@@ -163,8 +148,7 @@ func (id *cmID) Verbs() verbs.Context {
 	if c == nil {
 		return nil
 	}
-	d := wrap(id.r, c.Device(), func() *device { return &device{c.Device(), id.r} })
-	return wrap(id.r, c, func() *context { return &context{c, d, id.r} })
+	return id.r.context(c)
 }
 
 func (id *cmID) QP() verbs.QP {
@@ -188,21 +172,15 @@ func (id *cmID) ResolveRoute(t verbs.Thread, timeout time.Duration) error {
 
 func (id *cmID) QueryPath(t verbs.Thread) ([]verbs.PathRecord, error) {
 	l, err := id.CMID.QueryPath(innerThread(t))
-	id.r.add(t, "query_path", list(id.name()), err, list(len(l))...)
-	return l, err
+	return l, id.r.add(t, "query_path", list(id.name()), err, list(len(l))...)
 }
 
 func (id *cmID) CreateQP(t verbs.Thread, p verbs.PD, a verbs.QPInitAttr) (verbs.QP, error) {
 	in := a
-	in.SendCQ, in.RecvCQ, in.SRQ = bareCQ(a.SendCQ), bareCQ(a.RecvCQ), bareSRQ(a.SRQ)
-	q, err := id.CMID.CreateQP(innerThread(t), barePD(p), in)
+	in.SendCQ, in.RecvCQ, in.SRQ = bare(a.SendCQ), bare(a.RecvCQ), bare(a.SRQ)
+	q, err := id.CMID.CreateQP(innerThread(t), bare(p), in)
 	args := list(id.name(), a.Type, fmt.Sprintf("%+v", a.Cap))
-	if err != nil {
-		id.r.add(t, "rdma_create_qp", args, err)
-		return nil, err
-	}
-	id.r.add(t, "rdma_create_qp", args, nil, id.r.qpn(q.QPN()))
-	return id.r.qp(q), nil
+	return made(id.r, t, "rdma_create_qp", args, err, func() (verbs.QP, []string) { return id.r.qp(q), []string{id.r.qpn(q.QPN())} })
 }
 
 func (id *cmID) DestroyQP(t verbs.Thread) error {
@@ -211,8 +189,7 @@ func (id *cmID) DestroyQP(t verbs.Thread) error {
 
 func (id *cmID) InitQPAttr(t verbs.Thread, state verbs.QPState) (verbs.QPAttr, verbs.QPAttrMask, error) {
 	a, m, err := id.CMID.InitQPAttr(innerThread(t), state)
-	id.r.add(t, "init_qp_attr", list(id.name(), state), err, mask(m))
-	return a, m, err
+	return a, m, id.r.add(t, "init_qp_attr", list(id.name(), state), err, mask(m))
 }
 
 // param are the parameters of a connection as a recording has them.
@@ -260,7 +237,7 @@ func (id *cmID) LeaveMulticast(t verbs.Thread, group netip.Addr) error {
 }
 
 func (id *cmID) Migrate(t verbs.Thread, to verbs.EventChannel) error {
-	return id.note(t, "migrate_id", id.CMID.Migrate(innerThread(t), bareChannel(to)))
+	return id.note(t, "migrate_id", id.CMID.Migrate(innerThread(t), bare(to)))
 }
 
 func (id *cmID) SetOption(t verbs.Thread, level verbs.CMOptionLevel, name int, value []byte) error {

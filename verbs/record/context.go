@@ -15,6 +15,16 @@ type context struct {
 
 func (c *context) Device() verbs.Device { return c.dev }
 
+func (c *context) inner() verbs.Context { return c.Context }
+
+// context is the context as programs see it, of a device that they see.
+func (r *Recorder) context(c verbs.Context) verbs.Context {
+	d := wrap(r, c.Device(), func() *device { return &device{c.Device(), r} })
+	return wrap(r, c, func() *context { return &context{c, d, r} })
+}
+
+func (c *context) pd(p verbs.PD) verbs.PD { return wrap(c.r, p, func() *pd { return &pd{p, c} }) }
+
 func (c *context) Close(t verbs.Thread) error {
 	return c.r.add(t, "close_device", nil, c.Context.Close(innerThread(t)))
 }
@@ -24,100 +34,78 @@ func (c *context) Close(t verbs.Thread) error {
 
 func (c *context) QueryDevice(t verbs.Thread) (verbs.DeviceAttr, error) {
 	a, err := c.Context.QueryDevice(innerThread(t))
-	c.r.add(t, "query_device", nil, err)
-	return a, err
+	return a, c.r.add(t, "query_device", nil, err)
 }
 
 func (c *context) QueryDeviceEx(t verbs.Thread, m uint32) (verbs.DeviceAttrEx, error) {
 	a, err := c.Context.QueryDeviceEx(innerThread(t), m)
-	c.r.add(t, "query_device_ex", list(mask(m)), err)
-	return a, err
+	return a, c.r.add(t, "query_device_ex", list(mask(m)), err)
 }
 
 func (c *context) QueryPort(t verbs.Thread, port int) (verbs.PortAttr, error) {
 	a, err := c.Context.QueryPort(innerThread(t), port)
-	c.r.add(t, "query_port", list(port), err, list(uint32(a.State), a.LinkLayer)...)
-	return a, err
+	return a, c.r.add(t, "query_port", list(port), err, list(uint32(a.State), a.LinkLayer)...)
 }
 
 func (c *context) QueryGID(t verbs.Thread, port, index int) (verbs.GID, error) {
 	g, err := c.Context.QueryGID(innerThread(t), port, index)
-	c.r.add(t, "query_gid", list(port, index), err, c.r.gid(g))
-	return g, err
+	return g, c.r.add(t, "query_gid", list(port, index), err, c.r.gid(g))
 }
 
 func (c *context) QueryGIDEx(t verbs.Thread, port, index int, flags uint32) (verbs.GIDEntry, error) {
 	g, err := c.Context.QueryGIDEx(innerThread(t), port, index, flags)
-	c.r.add(t, "query_gid_ex", list(port, index, mask(flags)), err, list(c.r.gid(g.GID), uint32(g.Type))...)
-	return g, err
+	return g, c.r.add(t, "query_gid_ex", list(port, index, mask(flags)), err, list(c.r.gid(g.GID), uint32(g.Type))...)
 }
 
 func (c *context) QueryGIDTable(t verbs.Thread, e []verbs.GIDEntry, flags uint32) (int, error) {
 	n, err := c.Context.QueryGIDTable(innerThread(t), e, flags)
-	c.r.add(t, "query_gid_table", list(len(e), mask(flags)), err, list(n)...)
-	return n, err
+	return n, c.r.add(t, "query_gid_table", list(len(e), mask(flags)), err, list(n)...)
 }
 
 func (c *context) QueryPKey(t verbs.Thread, port, index int) (uint16, error) {
 	k, err := c.Context.QueryPKey(innerThread(t), port, index)
-	c.r.add(t, "query_pkey", list(port, index), err, mask(uint32(k)))
-	return k, err
+	return k, c.r.add(t, "query_pkey", list(port, index), err, mask(uint32(k)))
 }
 
 func (c *context) PKeyIndex(t verbs.Thread, port int, pkey uint16) (int, error) {
 	i, err := c.Context.PKeyIndex(innerThread(t), port, pkey)
-	c.r.add(t, "get_pkey_index", list(port, mask(uint32(pkey))), err, list(i)...)
-	return i, err
+	return i, c.r.add(t, "get_pkey_index", list(port, mask(uint32(pkey))), err, list(i)...)
 }
 
 func (c *context) InitAHFromWC(t verbs.Thread, port int, wc *verbs.WC, grh []byte) (verbs.AHAttr, error) {
 	a, err := c.Context.InitAHFromWC(innerThread(t), port, wc, grh)
-	c.r.add(t, "init_ah_from_wc", list(port), err, c.r.gid(a.GRH.DGID))
-	return a, err
+	return a, c.r.add(t, "init_ah_from_wc", list(port), err, c.r.gid(a.GRH.DGID))
 }
 
 func (c *context) RawClock(t verbs.Thread) (uint64, error) {
 	v, err := c.Context.RawClock(innerThread(t))
-	c.r.add(t, "query_rt_values_ex", nil, err)
-	return v, err
+	return v, c.r.add(t, "query_rt_values_ex", nil, err)
 }
 
 func (c *context) AllocPD(t verbs.Thread) (verbs.PD, error) {
 	p, err := c.Context.AllocPD(innerThread(t))
-	c.r.add(t, "alloc_pd", nil, err)
-	if err != nil {
-		return nil, err
-	}
-	return wrap(c.r, p, func() *pd { return &pd{p, c} }), nil
+	return made(c.r, t, "alloc_pd", nil, err, func() (verbs.PD, []string) { return c.pd(p), nil })
 }
 
 func (c *context) AllocTD(t verbs.Thread, a verbs.TDInitAttr) (verbs.TD, error) {
 	d, err := c.Context.AllocTD(innerThread(t), a)
-	c.r.add(t, "alloc_td", list(mask(a.CompMask)), err)
-	if err != nil {
-		return nil, err
-	}
-	return &td{d, c.r}, nil
+	return made(c.r, t, "alloc_td", list(mask(a.CompMask)), err, func() (verbs.TD, []string) { return &td{d, c.r}, nil })
 }
 
 func (c *context) AllocParentDomain(t verbs.Thread, a verbs.ParentDomainAttr) (verbs.PD, error) {
 	in := a
-	in.PD, in.TD = barePD(a.PD), bareTD(a.TD)
+	in.PD, in.TD = bare(a.PD), bare(a.TD)
 	if alloc := a.Alloc; alloc != nil {
 		in.Alloc = func(t verbs.Thread, size, alignment, resource uint64) (verbs.Buffer, verbs.AllocAnswer) {
 			b, answer := alloc(c.r.thread(t), size, alignment, resource)
-			return bareBuffer(b), answer
+			return bare(b), answer
 		}
 	}
 	if free := a.Free; free != nil {
 		in.Free = func(t verbs.Thread, b verbs.Buffer, resource uint64) { free(c.r.thread(t), b, resource) }
 	}
 	p, err := c.Context.AllocParentDomain(innerThread(t), in)
-	c.r.add(t, "alloc_parent_domain", list(a.TD != nil, mask(a.CompMask)), err)
-	if err != nil {
-		return nil, err
-	}
-	return wrap(c.r, p, func() *pd { return &pd{p, c} }), nil
+	return made(c.r, t, "alloc_parent_domain", list(a.TD != nil, mask(a.CompMask)), err, func() (verbs.PD, []string) { return c.pd(p), nil })
 }
 
 // thread is the wrapper of an inner thread.
@@ -127,11 +115,7 @@ func (r *Recorder) thread(t verbs.Thread) verbs.Thread {
 
 func (c *context) CreateCompChannel(t verbs.Thread) (verbs.CompChannel, error) {
 	ch, err := c.Context.CreateCompChannel(innerThread(t))
-	c.r.add(t, "create_comp_channel", nil, err)
-	if err != nil {
-		return nil, err
-	}
-	return &channel{ch, c.r}, nil
+	return made(c.r, t, "create_comp_channel", nil, err, func() (verbs.CompChannel, []string) { return &channel{ch, c.r}, nil })
 }
 
 func (c *context) CreateCQ(t verbs.Thread, a verbs.CQAttr) (verbs.CQ, error) {
@@ -140,29 +124,20 @@ func (c *context) CreateCQ(t verbs.Thread, a verbs.CQAttr) (verbs.CQ, error) {
 		in.Channel = ch.CompChannel
 	}
 	if a.ParentDomain != nil {
-		in.ParentDomain = barePD(a.ParentDomain)
+		in.ParentDomain = bare(a.ParentDomain)
 	}
 	q, err := c.Context.CreateCQ(innerThread(t), in)
 	args := list(a.CQE, a.CompVector, a.Channel != nil)
 	if a.Ex {
 		args = append(args, list(mask(a.WCFlags), mask(a.CompMask), mask(a.Flags), a.ParentDomain != nil, a.CQESize, a.CQECompression)...)
 	}
-	if err != nil {
-		c.r.add(t, "create_cq", args, err)
-		return nil, err
-	}
-	c.r.add(t, "create_cq", args, nil, list(q.Cap())...)
-	return c.r.cq(q), nil
+	return made(c.r, t, "create_cq", args, err, func() (verbs.CQ, []string) { return c.r.cq(q), list(q.Cap()) })
 }
 
 func (c *context) AllocUAR(t verbs.Thread, flags uint32) (verbs.UAR, error) {
 	u, err := c.Context.AllocUAR(innerThread(t), flags)
-	if err != nil {
-		c.r.add(t, "devx_alloc_uar", list(mask(flags)), err)
-		return nil, err
-	}
-	c.r.add(t, "devx_alloc_uar", list(mask(flags)), nil, c.r.sym("uar", u.Info().PageID))
-	return &uar{u, c.r}, nil
+	return made(c.r, t, "devx_alloc_uar", list(mask(flags)), err,
+		func() (verbs.UAR, []string) { return &uar{u, c.r}, []string{c.r.sym("uar", u.Info().PageID)} })
 }
 
 func (c *context) AsyncEvent(t verbs.Thread, timeout time.Duration) (verbs.AsyncEvent, error) {
@@ -181,8 +156,7 @@ func (c *context) AsyncEvent(t verbs.Thread, timeout time.Duration) (verbs.Async
 			e.CQ = c.r.known(e.CQ).(verbs.CQ)
 		}
 	}
-	c.r.add(t, "get_async_event", list(seconds(timeout)), err, res...)
-	return e, err
+	return e, c.r.add(t, "get_async_event", list(seconds(timeout)), err, res...)
 }
 
 // known is the wrapper of an inner object, or the object itself.
@@ -196,7 +170,7 @@ func (r *Recorder) known(in any) any {
 }
 
 func (c *context) AckAsyncEvent(t verbs.Thread, e verbs.AsyncEvent) {
-	e.QP, e.CQ, e.SRQ = bareQP(e.QP), bareCQ(e.CQ), bareSRQ(e.SRQ)
+	e.QP, e.CQ, e.SRQ = bare(e.QP), bare(e.CQ), bare(e.SRQ)
 	c.Context.AckAsyncEvent(innerThread(t), e)
 	c.r.add(t, "ack_async_event", list(fmt.Sprintf("event %d", e.Type)), nil)
 }
@@ -223,23 +197,8 @@ func (u *uar) Free(t verbs.Thread) error {
 	return u.r.add(t, "devx_free_uar", nil, u.UAR.Free(innerThread(t)))
 }
 
-func barePD(p verbs.PD) verbs.PD {
-	if w, ok := p.(*pd); ok {
-		return w.PD
-	}
-	return p
-}
+func (x *pd) inner() verbs.PD { return x.PD }
 
-func bareTD(d verbs.TD) verbs.TD {
-	if w, ok := d.(*td); ok {
-		return w.TD
-	}
-	return d
-}
+func (x *td) inner() verbs.TD { return x.TD }
 
-func bareBuffer(b verbs.Buffer) verbs.Buffer {
-	if w, ok := b.(*buffer); ok {
-		return w.Buffer
-	}
-	return b
-}
+func (x *buffer) inner() verbs.Buffer { return x.Buffer }

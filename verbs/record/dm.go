@@ -9,11 +9,8 @@ type dm struct {
 
 func (c *context) AllocDM(t verbs.Thread, a verbs.DMAttr) (verbs.DM, error) {
 	m, err := c.Context.AllocDM(innerThread(t), a)
-	c.r.add(t, "alloc_dm", list(a.Length, a.LogAlign, mask(a.CompMask)), err)
-	if err != nil {
-		return nil, err
-	}
-	return c.r.dm(m), nil
+	return made(c.r, t, "alloc_dm", list(a.Length, a.LogAlign, mask(a.CompMask)), err,
+		func() (verbs.DM, []string) { return c.r.dm(m), nil })
 }
 
 func (m *dm) CopyTo(t verbs.Thread, off uint64, p []byte) error {
@@ -29,6 +26,6 @@ func (m *dm) Free(t verbs.Thread) error {
 }
 
 func (p *pd) RegDMMR(t verbs.Thread, d verbs.DM, off, length uint64, access verbs.AccessFlags) (verbs.MR, error) {
-	m, err := p.PD.RegDMMR(innerThread(t), bareDM(d), off, length, access)
+	m, err := p.PD.RegDMMR(innerThread(t), bare(d), off, length, access)
 	return p.c.r.mr(t, "reg_dm_mr", m, err, list(off, length, mask(access)))
 }

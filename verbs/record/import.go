@@ -1,74 +1,39 @@
 package record
 
-import (
-	"fmt"
-	"syscall"
+import "github.com/rdmasim/rdmasim/verbs"
 
-	"github.com/rdmasim/rdmasim/verbs"
-)
-
-func (p *process) importer() (verbs.Importer, error) {
-	if i, ok := p.Process.(verbs.Importer); ok {
-		return i, nil
-	}
-	return nil, fmt.Errorf("import on this target: %w", syscall.EOPNOTSUPP)
-}
+const noImport = "import on this target"
 
 // DupCommandFD passes through where the inner process can import. The numbers of descriptors
 // are the process's own affair.
 func (p *process) DupCommandFD(t verbs.Thread, c verbs.Context) (int, error) {
-	i, err := p.importer()
-	if err != nil {
-		return -1, err
-	}
-	if x, ok := c.(*context); ok {
-		c = x.Context
-	}
-	fd, err := i.DupCommandFD(innerThread(t), c)
-	p.r.add(t, "dup", nil, err)
-	return fd, err
+	return valueOn(p.Process, noImport, func(i verbs.Importer) (int, error) {
+		fd, err := i.DupCommandFD(innerThread(t), bare(c))
+		return fd, p.r.add(t, "dup", nil, err)
+	})
 }
 
 // OpenNull passes through likewise.
 func (p *process) OpenNull(t verbs.Thread) (int, error) {
-	i, err := p.importer()
-	if err != nil {
-		return -1, err
-	}
-	return i.OpenNull(innerThread(t))
+	return valueOn(p.Process, noImport, func(i verbs.Importer) (int, error) { return i.OpenNull(innerThread(t)) })
 }
 
 // CloseFD passes through likewise.
 func (p *process) CloseFD(t verbs.Thread, fd int) error {
-	i, err := p.importer()
-	if err != nil {
-		return err
-	}
-	return i.CloseFD(innerThread(t), fd)
+	return on(p.Process, noImport, func(i verbs.Importer) error { return i.CloseFD(innerThread(t), fd) })
 }
 
 // ImportDevice passes through likewise.
 func (p *process) ImportDevice(t verbs.Thread, fd int) (verbs.Context, error) {
-	i, err := p.importer()
-	if err != nil {
-		return nil, err
-	}
-	c, err := i.ImportDevice(innerThread(t), fd)
-	p.r.add(t, "import_device", nil, err)
-	if err != nil {
-		return nil, err
-	}
-	d := wrap(p.r, c.Device(), func() *device { return &device{c.Device(), p.r} })
-	return wrap(p.r, c, func() *context { return &context{c, d, p.r} }), nil
+	return valueOn(p.Process, noImport, func(i verbs.Importer) (verbs.Context, error) {
+		c, err := i.ImportDevice(innerThread(t), fd)
+		return made(p.r, t, "import_device", nil, err, func() (verbs.Context, []string) { return p.r.context(c), nil })
+	})
 }
 
 func (c *context) ImportPD(t verbs.Thread, handle uint32) (verbs.PD, error) {
 	p, err := c.Context.ImportPD(innerThread(t), handle)
-	c.r.add(t, "import_pd", nil, err)
-	if err != nil {
-		return nil, err
-	}
-	return wrap(c.r, p, func() *pd { return &pd{p, c} }), nil
+	return made(c.r, t, "import_pd", nil, err, func() (verbs.PD, []string) { return c.pd(p), nil })
 }
 
 func (p *pd) Unimport(t verbs.Thread) error {

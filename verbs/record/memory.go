@@ -1,30 +1,27 @@
 package record
 
 import (
-	"fmt"
-	"syscall"
-
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
 func (p *process) Map(t verbs.Thread, length uint64, o verbs.MapOptions) (verbs.Buffer, error) {
-	if x, ok := o.Object.(*memObject); ok {
-		o.Object = x.MemObject
-	}
+	o.Object = bare(o.Object)
 	b, err := p.Process.Map(innerThread(t), length, o)
-	if err != nil {
-		p.r.add(t, "map", list(length), err)
-		return nil, err
-	}
-	p.r.mapped(b.Addr(), b.Len())
-	p.r.add(t, "map", list(length), nil, p.r.addr(b.Addr()))
-	return &buffer{b, p.r}, nil
+	return p.r.buffer(t, "map", list(length), b, err)
 }
 
 // Reads and writes of memory are the program's own and are not recorded.
 type buffer struct {
 	verbs.Buffer
 	r *Recorder
+}
+
+// buffer records a call that gives memory.
+func (r *Recorder) buffer(t verbs.Thread, name string, args []string, b verbs.Buffer, err error) (verbs.Buffer, error) {
+	return made(r, t, name, args, err, func() (verbs.Buffer, []string) {
+		r.mapped(b.Addr(), b.Len())
+		return &buffer{b, r}, []string{r.addr(b.Addr())}
+	})
 }
 
 func (b *buffer) ReadAt(t verbs.Thread, p []byte, off int64) (int, error) {
@@ -37,28 +34,20 @@ func (b *buffer) WriteAt(t verbs.Thread, p []byte, off int64) (int, error) {
 
 func (b *buffer) Unmap(t verbs.Thread) error {
 	err := b.Buffer.Unmap(innerThread(t))
-	b.r.add(t, "unmap", list(b.r.addr(b.Addr())), err)
-	return err
+	return b.r.add(t, "unmap", list(b.r.addr(b.Addr())), err)
 }
 
 // Remap passes through where other memory can be put under the inner buffer.
 func (b *buffer) Remap(t verbs.Thread) error {
-	x, ok := b.Buffer.(verbs.Remapper)
-	if !ok {
-		return fmt.Errorf("other memory under a buffer of this target: %w", syscall.EOPNOTSUPP)
-	}
-	err := x.Remap(innerThread(t))
-	b.r.add(t, "remap", list(b.r.addr(b.Addr())), err)
-	return err
+	return on(b.Buffer, "other memory under a buffer of this target", func(x verbs.Remapper) error {
+		err := x.Remap(innerThread(t))
+		return b.r.add(t, "remap", list(b.r.addr(b.Addr())), err)
+	})
 }
 
 // paged has f change pages of the inner buffer, where that can be.
 func (b *buffer) paged(t verbs.Thread, name string, args []string, f func(verbs.PagedBuffer) error) error {
-	x, ok := b.Buffer.(verbs.PagedBuffer)
-	if !ok {
-		return fmt.Errorf("pages of a buffer of this target: %w", syscall.EOPNOTSUPP)
-	}
-	return b.r.add(t, name, args, f(x))
+	return on(b.Buffer, "pages of a buffer of this target", func(x verbs.PagedBuffer) error { return b.r.add(t, name, args, f(x)) })
 }
 
 func (b *buffer) part(off, n uint64) []string { return list(b.r.addr(b.Addr()+off), n) }
@@ -109,16 +98,10 @@ type memObject struct {
 }
 
 func (p *process) newObject(t verbs.Thread, name string, size uint64, make func(verbs.MemObjects) (verbs.MemObject, error)) (verbs.MemObject, error) {
-	x, ok := p.Process.(verbs.MemObjects)
-	if !ok {
-		return nil, fmt.Errorf("files and shared memory of this target: %w", syscall.EOPNOTSUPP)
-	}
-	o, err := make(x)
-	p.r.add(t, name, list(size), err)
-	if err != nil {
-		return nil, err
-	}
-	return &memObject{o, p.r}, nil
+	return valueOn(p.Process, "files and shared memory of this target", func(x verbs.MemObjects) (verbs.MemObject, error) {
+		o, err := make(x)
+		return made(p.r, t, name, list(size), err, func() (verbs.MemObject, []string) { return &memObject{o, p.r}, nil })
+	})
 }
 
 func (p *process) NewShared(t verbs.Thread, size uint64) (verbs.MemObject, error) {
@@ -128,6 +111,8 @@ func (p *process) NewShared(t verbs.Thread, size uint64) (verbs.MemObject, error
 func (p *process) NewFile(t verbs.Thread, size uint64) (verbs.MemObject, error) {
 	return p.newObject(t, "new_file", size, func(x verbs.MemObjects) (verbs.MemObject, error) { return x.NewFile(innerThread(t), size) })
 }
+
+func (o *memObject) inner() verbs.MemObject { return o.MemObject }
 
 func (o *memObject) ReadAt(t verbs.Thread, p []byte, off int64) (int, error) {
 	return o.MemObject.ReadAt(innerThread(t), p, off)
@@ -147,18 +132,10 @@ func (o *memObject) Close(t verbs.Thread) error {
 
 // PageFaults passes through where the inner process can tell.
 func (p *process) PageFaults(t verbs.Thread) (verbs.PageFaults, error) {
-	x, ok := p.Process.(verbs.PageFaultCounter)
-	if !ok {
-		return verbs.PageFaults{}, fmt.Errorf("page faults on this target: %w", syscall.EOPNOTSUPP)
-	}
-	return x.PageFaults(innerThread(t))
+	return valueOn(p.Process, "page faults on this target", func(x verbs.PageFaultCounter) (verbs.PageFaults, error) { return x.PageFaults(innerThread(t)) })
 }
 
 // MemoryUse passes through likewise.
 func (p *process) MemoryUse(t verbs.Thread) (verbs.MemoryUse, error) {
-	x, ok := p.Process.(verbs.MemoryUser)
-	if !ok {
-		return verbs.MemoryUse{}, fmt.Errorf("memory use on this target: %w", syscall.EOPNOTSUPP)
-	}
-	return x.MemoryUse(innerThread(t))
+	return valueOn(p.Process, "memory use on this target", func(x verbs.MemoryUser) (verbs.MemoryUse, error) { return x.MemoryUse(innerThread(t)) })
 }

@@ -58,8 +58,7 @@ func (p *pd) AdviseMR(t verbs.Thread, advice verbs.AdviseMRAdvice, flags verbs.A
 	for _, s := range ranges {
 		args = append(args, p.c.r.addr(s.Addr), fmt.Sprint(s.Length), p.c.r.key(s.LKey))
 	}
-	p.c.r.add(t, "advise_mr", args, err)
-	return err
+	return p.c.r.add(t, "advise_mr", args, err)
 }
 
 // Counters are not recorded: what they say of a real system depends on what else it does.
@@ -69,28 +68,20 @@ func (m *mr) Counters(t verbs.Thread) ([]verbs.NamedCounter, error) {
 
 func (p *pd) CreateQP(t verbs.Thread, a verbs.QPInitAttr) (verbs.QP, error) {
 	in := a
-	in.SendCQ, in.RecvCQ = bareCQ(a.SendCQ), bareCQ(a.RecvCQ)
-	in.SRQ = bareSRQ(a.SRQ)
+	in.SendCQ, in.RecvCQ = bare(a.SendCQ), bare(a.RecvCQ)
+	in.SRQ = bare(a.SRQ)
 	q, err := p.PD.CreateQP(innerThread(t), in)
 	args := list(a.Type, fmt.Sprintf("%+v", a.Cap), a.SigAll, mask(a.CompMask), mask(a.CreateFlags), mask(a.SendOpsFlags))
 	if d := a.Direct; d != nil {
 		args = append(args, fmt.Sprintf("direct %#x flags %#x ops %#x", d.CompMask, d.CreateFlags, d.SendOpsFlags))
 	}
-	if err != nil {
-		p.c.r.add(t, "create_qp", args, err)
-		return nil, err
-	}
-	p.c.r.add(t, "create_qp", args, nil, p.c.r.qpn(q.QPN()), fmt.Sprintf("%+v", q.Caps()))
-	return p.c.r.qp(q), nil
+	r := p.c.r
+	return made(r, t, "create_qp", args, err, func() (verbs.QP, []string) { return r.qp(q), list(r.qpn(q.QPN()), fmt.Sprintf("%+v", q.Caps())) })
 }
 
 func (p *pd) CreateAH(t verbs.Thread, a verbs.AHAttr) (verbs.AH, error) {
 	h, err := p.PD.CreateAH(innerThread(t), a)
-	p.c.r.add(t, "create_ah", list("to "+p.c.r.gid(a.GRH.DGID)), err)
-	if err != nil {
-		return nil, err
-	}
-	return &ah{h, p.c.r}, nil
+	return made(p.c.r, t, "create_ah", list("to "+p.c.r.gid(a.GRH.DGID)), err, func() (verbs.AH, []string) { return &ah{h, p.c.r}, nil })
 }
 
 type ah struct {
@@ -102,12 +93,7 @@ func (h *ah) Destroy(t verbs.Thread) error {
 	return h.r.add(t, "destroy_ah", nil, h.AH.Destroy(innerThread(t)))
 }
 
-func bareAH(h verbs.AH) verbs.AH {
-	if w, ok := h.(*ah); ok {
-		return w.AH
-	}
-	return h
-}
+func (x *ah) inner() verbs.AH { return x.AH }
 
 type cq struct {
 	verbs.CQ
@@ -135,15 +121,7 @@ func (r *Recorder) cq(q verbs.CQ) verbs.CQ {
 	return wrap(r, q, func() *cq { return &cq{q, r} })
 }
 
-func bareCQ(q verbs.CQ) verbs.CQ {
-	switch w := q.(type) {
-	case *cq:
-		return w.CQ
-	case *lockedCQ:
-		return w.CQ
-	}
-	return q
-}
+func (x *cq) inner() verbs.CQ { return x.CQ }
 
 // wcs prints completions. On an error only what the interface promises is there.
 func (r *Recorder) wcs(wc []verbs.WC) []string {
@@ -176,8 +154,7 @@ func (q *cq) Poll(t verbs.Thread, wc []verbs.WC) (int, error) {
 
 func (q *cq) PollWait(t verbs.Thread, wc []verbs.WC, timeout time.Duration) (int, error) {
 	n, err := q.CQ.PollWait(innerThread(t), wc, timeout)
-	q.r.add(t, "poll_cq", nil, err, q.r.wcs(wc[:max(n, 0)])...)
-	return n, err
+	return n, q.r.add(t, "poll_cq", nil, err, q.r.wcs(wc[:max(n, 0)])...)
 }
 
 func (q *cq) ReqNotify(t verbs.Thread, solicitedOnly bool) error {
@@ -186,8 +163,7 @@ func (q *cq) ReqNotify(t verbs.Thread, solicitedOnly bool) error {
 
 func (q *cq) Resize(t verbs.Thread, cqe int) error {
 	err := q.CQ.Resize(innerThread(t), cqe)
-	q.r.add(t, "resize_cq", list(cqe), err, list(q.Cap())...)
-	return err
+	return q.r.add(t, "resize_cq", list(cqe), err, list(q.Cap())...)
 }
 
 func (q *cq) Modify(t verbs.Thread, m verbs.CQModeration) error {
@@ -205,15 +181,11 @@ type channel struct {
 
 func (ch *channel) Event(t verbs.Thread, timeout time.Duration) (verbs.CQ, error) {
 	q, err := ch.CompChannel.Event(innerThread(t), timeout)
-	ch.r.add(t, "get_cq_event", list(seconds(timeout)), err)
-	if err != nil {
-		return nil, err
-	}
-	return ch.r.cq(q), nil
+	return made(ch.r, t, "get_cq_event", list(seconds(timeout)), err, func() (verbs.CQ, []string) { return ch.r.cq(q), nil })
 }
 
 func (ch *channel) Ack(t verbs.Thread, q verbs.CQ, n int) {
-	ch.CompChannel.Ack(innerThread(t), bareCQ(q), n)
+	ch.CompChannel.Ack(innerThread(t), bare(q), n)
 	ch.r.add(t, "ack_cq_events", list(n), nil)
 }
 

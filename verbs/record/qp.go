@@ -55,17 +55,7 @@ func (r *Recorder) qp(q verbs.QP) verbs.QP {
 	return wrap(r, q, func() *lockedQP { return &lockedQP{&mlx5QP{plain(), m}, l} })
 }
 
-func bareQP(q verbs.QP) verbs.QP {
-	switch w := q.(type) {
-	case *qp:
-		return w.QP
-	case *mlx5QP:
-		return w.QP
-	case *lockedQP:
-		return w.QP
-	}
-	return q
-}
+func (x *qp) inner() verbs.QP { return x.QP }
 
 func (q *qp) name() string { return q.r.qpn(q.QPN()) }
 
@@ -81,8 +71,7 @@ func (q *qp) Modify(t verbs.Thread, a *verbs.QPAttr, m verbs.QPAttrMask) error {
 	if m&verbs.QPMaskAV != 0 {
 		args = append(args, "to "+q.r.gid(a.AH.GRH.DGID))
 	}
-	q.r.add(t, "modify_qp", args, err)
-	return err
+	return q.r.add(t, "modify_qp", args, err)
 }
 
 func (q *qp) Query(t verbs.Thread, m verbs.QPAttrMask) (verbs.QPAttr, verbs.QPInitAttr, error) {
@@ -151,7 +140,7 @@ func bareWRs(wrs []verbs.SendWR) []verbs.SendWR {
 		if &out[0] == &wrs[0] {
 			out = append([]verbs.SendWR(nil), wrs...)
 		}
-		out[i].AH, out[i].Bind = bareAH(wrs[i].AH), bareBind(wrs[i].Bind)
+		out[i].AH, out[i].Bind = bare(wrs[i].AH), bareBind(wrs[i].Bind)
 	}
 	return out
 }
@@ -191,6 +180,5 @@ func (q *qp) Destroy(t verbs.Thread) error {
 
 func (q *qp) DataInOrder(t verbs.Thread, op verbs.WROpcode, flags uint32) (int, error) {
 	n, err := q.QP.DataInOrder(innerThread(t), op, flags)
-	q.r.add(t, "query_qp_data_in_order", list(uint32(op), mask(flags)), err, list(n)...)
-	return n, err
+	return n, q.r.add(t, "query_qp_data_in_order", list(uint32(op), mask(flags)), err, list(n)...)
 }

@@ -107,8 +107,8 @@ func (e *qpEx) WRLocalInv(t verbs.Thread, rkey uint32) {
 
 func (e *qpEx) WRBindMW(t verbs.Thread, mw verbs.MW, rkey uint32, info verbs.MWBindInfo) {
 	e.note("bind %s to %s", e.q.r.key(rkey), e.q.r.window(info))
-	info.MR = bareMR(info.MR)
-	e.QPEx.WRBindMW(innerThread(t), bareMW(mw), rkey, info)
+	info.MR = bare(info.MR)
+	e.QPEx.WRBindMW(innerThread(t), bare(mw), rkey, info)
 }
 
 func (e *qpEx) SetSGE(t verbs.Thread, sge verbs.SGE) {
@@ -135,5 +135,5 @@ func (e *qpEx) SetInlineDataList(t verbs.Thread, bufs []verbs.DataBuf) {
 
 func (e *qpEx) SetUDAddr(t verbs.Thread, ah verbs.AH, remoteQPN, remoteQKey uint32) {
 	e.note("to %s qkey %#x", e.q.r.qpn(remoteQPN), remoteQKey)
-	e.QPEx.SetUDAddr(innerThread(t), bareAH(ah), remoteQPN, remoteQKey)
+	e.QPEx.SetUDAddr(innerThread(t), bare(ah), remoteQPN, remoteQKey)
 }

@@ -9,7 +9,6 @@
 package record
 
 import (
-	"errors"
 	"fmt"
 	"sort"
 	"strings"
@@ -190,7 +189,7 @@ func (r *Recorder) add(t verbs.Thread, name string, args []string, err error, re
 		c.Thread = t.Name()
 	}
 	if err != nil {
-		c.Errno = errnoName(err)
+		c.Errno = verbs.ErrnoName(verbs.ErrnoOf(err))
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -202,24 +201,39 @@ func (r *Recorder) add(t verbs.Thread, name string, args []string, err error, re
 	return err
 }
 
-// errnoNames are the errnos that verbs return.
-var errnoNames = map[syscall.Errno]string{
-	syscall.EPERM: "EPERM", syscall.ENOENT: "ENOENT", syscall.EINTR: "EINTR", syscall.EIO: "EIO", syscall.EBADF: "EBADF",
-	syscall.EAGAIN: "EAGAIN", syscall.ENOMEM: "ENOMEM", syscall.EACCES: "EACCES", syscall.EFAULT: "EFAULT",
-	syscall.EBUSY: "EBUSY", syscall.ENODEV: "ENODEV", syscall.EINVAL: "EINVAL", syscall.ENOSPC: "ENOSPC",
-	syscall.ENOSYS: "ENOSYS", syscall.ENODATA: "ENODATA", syscall.EOPNOTSUPP: "EOPNOTSUPP", syscall.ETIMEDOUT: "ETIMEDOUT",
-	syscall.EPROTONOSUPPORT: "EPROTONOSUPPORT", syscall.EREMOTEIO: "EREMOTEIO", syscall.ENOTTY: "ENOTTY",
+// made records a call that makes an object. If it succeeded, see returns the object as programs see it, and
+// the results to record.
+func made[T any](r *Recorder, t verbs.Thread, name string, args []string, err error, see func() (T, []string)) (out T, _ error) {
+	var results []string
+	if err == nil {
+		out, results = see()
+	}
+	return out, r.add(t, name, args, err, results...)
 }
 
-func errnoName(err error) string {
-	var e syscall.Errno
-	if !errors.As(err, &e) {
-		return "an error without errno"
+// bare returns the target's object behind one that programs see, and any other object as it is.
+func bare[T any](v T) T {
+	if w, ok := any(v).(interface{ inner() T }); ok {
+		return w.inner()
 	}
-	if s, ok := errnoNames[e]; ok {
-		return s
+	return v
+}
+
+// on calls f with v if v has the optional interface I. Otherwise the error, EOPNOTSUPP, says what is missing.
+func on[I any](v any, what string, f func(I) error) error {
+	if x, ok := v.(I); ok {
+		return f(x)
 	}
-	return fmt.Sprintf("errno %d", uint(e))
+	return fmt.Errorf("%s: %w", what, syscall.EOPNOTSUPP)
+}
+
+// valueOn is on for a call that returns a value.
+func valueOn[I, T any](v any, what string, f func(I) (T, error)) (out T, err error) {
+	err = on(v, what, func(x I) error {
+		out, err = f(x)
+		return err
+	})
+	return out, err
 }
 
 // list makes arguments of values in their default format.

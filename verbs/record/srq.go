@@ -11,28 +11,21 @@ type srq struct {
 	r *Recorder
 }
 
+func (r *Recorder) srq(s verbs.SRQ) (verbs.SRQ, []string) {
+	return wrap(r, s, func() *srq { return &srq{s, r} }), []string{fmt.Sprintf("%+v", s.Caps())}
+}
+
 func (p *pd) CreateSRQ(t verbs.Thread, a verbs.SRQInitAttr) (verbs.SRQ, error) {
 	s, err := p.PD.CreateSRQ(innerThread(t), a)
 	args := list(a.MaxWR, a.MaxSGE, a.Limit)
-	if err != nil {
-		p.c.r.add(t, "create_srq", args, err)
-		return nil, err
-	}
-	p.c.r.add(t, "create_srq", args, nil, fmt.Sprintf("%+v", s.Caps()))
-	return wrap(p.c.r, s, func() *srq { return &srq{s, p.c.r} }), nil
+	return made(p.c.r, t, "create_srq", args, err, func() (verbs.SRQ, []string) { return p.c.r.srq(s) })
 }
 
-func bareSRQ(s verbs.SRQ) verbs.SRQ {
-	if w, ok := s.(*srq); ok {
-		return w.SRQ
-	}
-	return s
-}
+func (x *srq) inner() verbs.SRQ { return x.SRQ }
 
 func (s *srq) Num(t verbs.Thread) (uint32, error) {
 	n, err := s.SRQ.Num(innerThread(t))
-	s.r.add(t, "get_srq_num", nil, err)
-	return n, err
+	return n, s.r.add(t, "get_srq_num", nil, err)
 }
 
 func (s *srq) PostRecv(t verbs.Thread, wrs []verbs.RecvWR) (int, error) {
@@ -44,8 +37,7 @@ func (s *srq) PostRecv(t verbs.Thread, wrs []verbs.RecvWR) (int, error) {
 	if err != nil {
 		args = append(args, fmt.Sprintf("bad %d", bad))
 	}
-	s.r.add(t, "post_srq_recv", args, err)
-	return bad, err
+	return bad, s.r.add(t, "post_srq_recv", args, err)
 }
 
 func (s *srq) Modify(t verbs.Thread, a verbs.SRQAttr, mask verbs.SRQAttrMask) error {
@@ -54,8 +46,7 @@ func (s *srq) Modify(t verbs.Thread, a verbs.SRQAttr, mask verbs.SRQAttrMask) er
 
 func (s *srq) Query(t verbs.Thread) (verbs.SRQAttr, error) {
 	a, err := s.SRQ.Query(innerThread(t))
-	s.r.add(t, "query_srq", nil, err, fmt.Sprintf("%+v", a))
-	return a, err
+	return a, s.r.add(t, "query_srq", nil, err, fmt.Sprintf("%+v", a))
 }
 
 func (s *srq) Destroy(t verbs.Thread) error {

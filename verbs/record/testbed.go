@@ -1,8 +1,6 @@
 package record
 
 import (
-	"fmt"
-	"syscall"
 	"time"
 
 	"github.com/rdmasim/rdmasim/verbs"
@@ -56,11 +54,7 @@ func (tb *Testbed) Faults() verbs.Faults {
 // Player starts another process. Its commands are recorded, what it does is not.
 func (tb *Testbed) Player(t verbs.Thread, host int, env map[string]string) (verbs.Player, error) {
 	p, err := tb.Testbed.Player(innerThread(t), host, env)
-	tb.add(t, "player", list(host), err)
-	if err != nil {
-		return nil, err
-	}
-	return &player{p, tb.Recorder}, nil
+	return made(tb.Recorder, t, "player", list(host), err, func() (verbs.Player, []string) { return &player{p, tb.Recorder}, nil })
 }
 
 // wrap is the one wrapper of an inner object, so that wrappers compare as the objects
@@ -137,8 +131,7 @@ func (p *process) Devices(t verbs.Thread) ([]verbs.Device, error) {
 	for i, d := range in {
 		out[i] = wrap(p.r, d, func() *device { return &device{d, p.r} })
 	}
-	p.r.add(t, "get_device_list", nil, err, list(len(in))...)
-	return out, err
+	return out, p.r.add(t, "get_device_list", nil, err, list(len(in))...)
 }
 
 func (p *process) Kill(t verbs.Thread) {
@@ -148,19 +141,14 @@ func (p *process) Kill(t verbs.Thread) {
 
 // DeviceMappings passes through where the inner process can tell.
 func (p *process) DeviceMappings(t verbs.Thread) (int, error) {
-	if m, ok := p.Process.(verbs.MappingLister); ok {
-		return m.DeviceMappings(innerThread(t))
-	}
-	return 0, fmt.Errorf("device mappings of this target: %w", syscall.EOPNOTSUPP)
+	return valueOn(p.Process, "device mappings of this target", func(m verbs.MappingLister) (int, error) { return m.DeviceMappings(innerThread(t)) })
 }
 
 // DropRights passes through where the inner process has rights to give up.
 func (p *process) DropRights(t verbs.Thread, memlock uint64) error {
-	d, ok := p.Process.(verbs.Dropper)
-	if !ok {
-		return fmt.Errorf("rights of this target's processes: %w", syscall.EOPNOTSUPP)
-	}
-	return p.r.add(t, "drop_rights", list(memlock), d.DropRights(innerThread(t), memlock))
+	return on(p.Process, "rights of this target's processes", func(d verbs.Dropper) error {
+		return p.r.add(t, "drop_rights", list(memlock), d.DropRights(innerThread(t), memlock))
+	})
 }
 
 type player struct {
@@ -170,8 +158,7 @@ type player struct {
 
 func (h *player) Do(t verbs.Thread, cmd verbs.PlayerCommand) (verbs.PlayerReply, error) {
 	rep, err := h.Player.Do(innerThread(t), cmd)
-	h.r.add(t, "player."+cmd.Op, nil, err, list(rep.Errno)...)
-	return rep, err
+	return rep, h.r.add(t, "player."+cmd.Op, nil, err, list(rep.Errno)...)
 }
 
 func (h *player) Kill(t verbs.Thread) {
@@ -208,11 +195,10 @@ type device struct {
 
 func (d *device) Open(t verbs.Thread) (verbs.Context, error) {
 	c, err := d.Device.Open(innerThread(t))
-	d.r.add(t, "open_device", list(d.Name()), err)
-	if err != nil {
-		return nil, err
-	}
-	return wrap(d.r, c, func() *context { return &context{c, d, d.r} }), nil
+	return made(d.r, t, "open_device", list(d.Name()), err,
+		func() (verbs.Context, []string) {
+			return wrap(d.r, c, func() *context { return &context{c, d, d.r} }), nil
+		})
 }
 
 // seconds prints a timeout.

@@ -62,10 +62,7 @@ func New(s io.ReadWriteCloser, hosts []uint64) (*Client, error) {
 }
 
 // Reset undoes what this client has changed.
-func (c *Client) Reset() error {
-	_, err := c.ask(question{Do: doHello})
-	return err
-}
+func (c *Client) Reset() error { return failure(c.ask(question{Do: doHello})) }
 
 // Close ends the conversation; the next begins with Reset.
 func (c *Client) Close() error { return c.s.Close() }
@@ -108,11 +105,11 @@ func (c *Client) ask(q question) (answer, error) {
 	}
 }
 
+// failure is the error of an answer that says no more.
+func failure(_ answer, err error) error { return err }
+
 // StartTap begins a recording.
-func (c *Client) StartTap(verbs.Thread) error {
-	_, err := c.ask(question{Do: doTap})
-	return err
-}
+func (c *Client) StartTap(verbs.Thread) error { return failure(c.ask(question{Do: doTap})) }
 
 // StopTap ends it and returns its frames, with the virtual times of the simulation.
 func (c *Client) StopTap(verbs.Thread) ([]verbs.WireFrame, error) {
@@ -122,8 +119,7 @@ func (c *Client) StopTap(verbs.Thread) ([]verbs.WireFrame, error) {
 
 // Inject adds a rule for every port.
 func (c *Client) Inject(_ verbs.Thread, r verbs.WireRule) error {
-	_, err := c.ask(question{Do: doInject, Rule: &r})
-	return err
+	return failure(c.ask(question{Do: doInject, Rule: &r}))
 }
 
 // ClearRules removes the rules of this client.
@@ -137,8 +133,7 @@ func (c *Client) SetLink(_ verbs.Thread, host, port int, up bool) error {
 	if port != 1 {
 		return fmt.Errorf("link of host %d, port %d: %w", host, port, syscall.EINVAL)
 	}
-	_, err := c.askOf(host, question{Do: doLink, Up: up})
-	return err
+	return failure(c.askOf(host, question{Do: doLink, Up: up}))
 }
 
 // askOf asks about the device of a host.
@@ -151,10 +146,7 @@ func (c *Client) askOf(host int, q question) (answer, error) {
 }
 
 // StartLog begins a log of what programs write to registers of the devices.
-func (c *Client) StartLog() error {
-	_, err := c.ask(question{Do: doLog})
-	return err
-}
+func (c *Client) StartLog() error { return failure(c.ask(question{Do: doLog})) }
 
 // StopLog ends the log and returns it.
 func (c *Client) StopLog() ([]verbs.MMIOWrite, error) {
@@ -164,14 +156,12 @@ func (c *Client) StopLog() ([]verbs.MMIOWrite, error) {
 
 // Tear keeps the first bytes of the next n pushes (BlueFlame) to a host's device.
 func (c *Client) Tear(host, n, keep int) error {
-	_, err := c.askOf(host, question{Do: doTear, Count: n, Keep: keep})
-	return err
+	return failure(c.askOf(host, question{Do: doTear, Count: n, Keep: keep}))
 }
 
 // FailNext makes a request of a QP of a host's device fail.
 func (c *Client) FailNext(host int, qpn uint32, syndrome, vendor uint8) error {
-	_, err := c.askOf(host, question{Do: doFail, QPN: qpn, Syndrome: syndrome, Vendor: vendor})
-	return err
+	return failure(c.askOf(host, question{Do: doFail, QPN: qpn, Syndrome: syndrome, Vendor: vendor}))
 }
 
 // Counters are those of a host's device and its port.
@@ -188,12 +178,10 @@ func (c *Client) Clock() (time.Duration, error) {
 
 // Address gives the network interface of a host's device an address, or takes it away.
 func (c *Client) Address(host int, ip netip.Addr, add bool) error {
-	_, err := c.askOf(host, question{Do: doAddress, IP: ip, Up: add})
-	return err
+	return failure(c.askOf(host, question{Do: doAddress, IP: ip, Up: add}))
 }
 
 // ConfigureSubnet has the subnet manager give something else to the ports.
 func (c *Client) ConfigureSubnet(_ verbs.Thread, s verbs.SubnetConfig) error {
-	_, err := c.ask(question{Do: doSubnet, Subnet: &s})
-	return err
+	return failure(c.ask(question{Do: doSubnet, Subnet: &s}))
 }

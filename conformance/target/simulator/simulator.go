@@ -4,6 +4,7 @@
 package simulator
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -62,9 +63,7 @@ type Target struct {
 
 // New is the target of a configuration.
 func New(cfg Config) (*Target, error) {
-	if cfg.Profile == "" {
-		cfg.Profile = DefaultProfile
-	}
+	cfg.Profile = cmp.Or(cfg.Profile, DefaultProfile)
 	load := func() (*profile.Profile, error) { return profile.Load(cfg.Profile) }
 	if cfg.ProfileText != "" {
 		load = func() (*profile.Profile, error) { return profile.Parse(cfg.Profile, []byte(cfg.ProfileText)) }

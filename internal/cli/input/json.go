@@ -2,6 +2,7 @@ package input
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -84,10 +85,7 @@ func place(text []byte, offset int64) string {
 }
 
 func at(path string) string {
-	if path == "" {
-		return "it"
-	}
-	return path
+	return cmp.Or(path, "it")
 }
 
 // found is a value as package json describes it: a kind, of some numbers with their text.

@@ -1,6 +1,7 @@
 package outfile
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -239,20 +240,13 @@ func Check(ctx context.Context, path string) error {
 func (f *File) Regular() bool { return f.place != "" }
 
 // Path is the output's path, behind links if it is a regular file.
-func (f *File) Path() string {
-	if f.place != "" {
-		return f.place
-	}
-	return f.path
-}
+func (f *File) Path() string { return cmp.Or(f.place, f.path) }
 
 // Write adds to the output before Commit, for content that is too large to keep in memory.
 // After an error Commit fails too, whether or not its caller has looked.
 func (f *File) Write(p []byte) (int, error) {
 	n, err := f.write(p)
-	if f.lost == nil {
-		f.lost = err
-	}
+	f.lost = cmp.Or(f.lost, err)
 	return n, err
 }
 
@@ -285,9 +279,7 @@ func (f *File) write(p []byte) (int, error) {
 // Commit writes the output with fill, behind what Write wrote, makes it durable and puts it in place.
 func (f *File) Commit(fill func(io.Writer) error) error {
 	err := fill(f)
-	if err == nil {
-		err = f.lost // part of it is missing
-	}
+	err = cmp.Or(err, f.lost) // part of it is missing
 	if err == nil {
 		err = f.finish()
 	}

@@ -1,6 +1,9 @@
 package plain
 
-import "io"
+import (
+	"cmp"
+	"io"
+)
 
 // Output is the standard output of a program: it writes text only, and remembers the first error, and whether there was any text.
 type Output struct {
@@ -16,8 +19,6 @@ func NewOutput(w io.Writer) *Output { return &Output{to: NewWriter(w)} }
 func (o *Output) Write(p []byte) (int, error) {
 	n, err := o.to.Write(p)
 	o.Wrote = o.Wrote || n > 0
-	if o.Err == nil {
-		o.Err = err
-	}
+	o.Err = cmp.Or(o.Err, err)
 	return n, err
 }

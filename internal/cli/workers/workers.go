@@ -5,6 +5,7 @@ package workers
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -39,13 +40,9 @@ func Start(cmd *exec.Cmd, errors *Head, group bool) (*Process, error) {
 	} else {
 		cmd.Stderr = errors
 	}
-	if cmd.SysProcAttr == nil {
-		cmd.SysProcAttr = &syscall.SysProcAttr{}
-	}
+	cmd.SysProcAttr = cmp.Or(cmd.SysProcAttr, &syscall.SysProcAttr{})
 	cmd.SysProcAttr.Setpgid = group
-	if cmd.WaitDelay == 0 {
-		cmd.WaitDelay = reapDelay
-	}
+	cmd.WaitDelay = cmp.Or(cmd.WaitDelay, reapDelay)
 	var err error
 	if p.In, err = cmd.StdinPipe(); err == nil {
 		err = cmd.Start()

@@ -45,25 +45,11 @@ func Of(r verbs.WireRule) (fault.Rule, error) {
 	return rule, nil
 }
 
-// Acted converts an action of the script to the one that a case sees.
-func Acted(a fault.Action) verbs.WireAction {
-	switch a {
-	case fault.Drop:
-		return verbs.WireDrop
-	case fault.Corrupt, fault.CorruptFCS:
-		return verbs.WireCorrupt
-	case fault.Edit:
-		return verbs.WireEdit
-	case fault.Spoil:
-		return verbs.WireSpoil
-	case fault.Mark:
-		return verbs.WireMark
-	case fault.Delay, fault.Reorder:
-		return verbs.WireDelay
-	case fault.Duplicate:
-		return verbs.WireDuplicate
-	case fault.Truncate:
-		return verbs.WireTruncate
-	}
-	return verbs.WirePass
+var actions = map[fault.Action]verbs.WireAction{
+	fault.Drop: verbs.WireDrop, fault.Corrupt: verbs.WireCorrupt, fault.CorruptFCS: verbs.WireCorrupt, fault.Edit: verbs.WireEdit,
+	fault.Spoil: verbs.WireSpoil, fault.Mark: verbs.WireMark, fault.Delay: verbs.WireDelay, fault.Reorder: verbs.WireDelay,
+	fault.Duplicate: verbs.WireDuplicate, fault.Truncate: verbs.WireTruncate,
 }
+
+// Acted converts an action of the script to the one that a case sees: WirePass where it changes nothing.
+func Acted(a fault.Action) verbs.WireAction { return actions[a] }

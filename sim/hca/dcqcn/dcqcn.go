@@ -5,7 +5,6 @@ package dcqcn
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/rdmasim/rdmasim/sim"
 )
@@ -23,53 +22,31 @@ const (
 // Params are those of the notification point, which answers marked packets by CNPs, and of the
 // reaction point, which slows a QP down. Names are those of mlx5's debugfs (cc_params), units too.
 type Params struct {
-	DCQCN                 bool     // both points; RoCEv2 packets of RC and UC carry ECT(0)
-	MinTimeBetweenCNPs    sim.Time // of one scope
-	CNPScope              Scope
-	CNPDSCP               uint8
-	ClampTgtRate          bool     // each cut makes the rate before it the target
-	ClampAfterTimeInc     bool     // one after the timer has raised the rate does
-	RPGTimeReset          sim.Time // between two raises by the timer
-	RPGByteReset          uint64   // bytes between two raises by the byte counter
-	RPGThreshold          uint32   // raises of a kind that only recover
-	RPGMaxRate            uint64   // bit/s; 0: the port's
-	RPGMinRate            uint64   // bit/s
-	RPGAIRate, RPGHAIRate uint64   // bit/s that the target rises by
-	RPGGd                 uint8    // a cut takes alpha / 2^gd of the rate; alpha has 10 bits
-	RPGMinDecFac          uint8    // percent of the rate that a cut leaves at least
-	RateOnFirstCNP        uint64   // bit/s after the first cut; 0: as any other
-	DCETCPG               uint16   // 1024ths of alpha that stay in each period
-	DCETCPRTT             sim.Time // that period
-	RateReducePeriod      sim.Time // at most one cut in it
-	InitialAlpha          uint16   // 1024ths
+	DCQCN              bool     // both points; RoCEv2 packets of RC and UC carry ECT(0)
+	MinTimeBetweenCNPs sim.Time `key:"min_time_between_cnps" bounds:"0.."` // of one scope
+	CNPScope           Scope    `words:"port destination qp"`
+	CNPDSCP            uint8    `key:"cnp_dscp" bounds:"0..63"`
+	ClampTgtRate       bool     // each cut makes the rate before it the target
+	ClampAfterTimeInc  bool     `key:"clamp_tgt_rate_after_time_inc"`                         // one after the timer has raised the rate does
+	RPGTimeReset       sim.Time `bounds:"1e6.."`                                              // between two raises by the timer
+	RPGByteReset       uint64   `unit:"size" bounds:"1..2^40"`                                // bytes between two raises by the byte counter
+	RPGThreshold       uint32   `bounds:"1..31"`                                              // raises of a kind that only recover
+	RPGMaxRate         uint64   `unit:"rate" bounds:"0..1e13"`                                // bit/s; 0: the port's
+	RPGMinRate         uint64   `unit:"rate" bounds:"1e6.."`                                  // bit/s
+	RPGAIRate          uint64   `key:"rpg_ai_rate" unit:"rate" bounds:"1e5.."`                // bit/s that the target rises by
+	RPGHAIRate         uint64   `key:"rpg_hai_rate" unit:"rate" bounds:"1e5.."`               // the same in the hyper increase
+	RPGGd              uint8    `bounds:"10..30"`                                             // a cut takes alpha / 2^gd of the rate; alpha has 10 bits
+	RPGMinDecFac       uint8    `bounds:"1..100"`                                             // percent of the rate that a cut leaves at least
+	RateOnFirstCNP     uint64   `key:"rate_to_set_on_first_cnp" unit:"rate" bounds:"0..1e13"` // bit/s after the first cut; 0: as any other
+	DCETCPG            uint16   `key:"dce_tcp_g" bounds:"1..1023"`                            // 1024ths of alpha that stay in each period
+	DCETCPRTT          sim.Time `key:"dce_tcp_rtt" bounds:"1e6.."`                            // that period
+	RateReducePeriod   sim.Time `key:"rate_reduce_monitor_period" bounds:"0.."`               // at most one cut in it
+	InitialAlpha       uint16   `key:"initial_alpha_value" bounds:"1..1023"`                  // 1024ths
 }
 
 // Check says what is wrong with the parameters, or returns nil.
 func (p *Params) Check() error {
-	var errs []error
-	pos := func(name string, v, lo, hi int64) {
-		if v < lo || v > hi {
-			errs = append(errs, fmt.Errorf("dcqcn: %s is %d, not in %d..%d", name, v, lo, hi))
-		}
-	}
-	pos("MinTimeBetweenCNPs", int64(p.MinTimeBetweenCNPs), 0, int64(sim.Second))
-	pos("CNPScope", int64(p.CNPScope), 0, int64(PerQP))
-	pos("CNPDSCP", int64(p.CNPDSCP), 0, 63)
-	pos("RPGTimeReset", int64(p.RPGTimeReset), int64(sim.Microsecond), int64(sim.Second))
-	pos("RPGByteReset", int64(p.RPGByteReset), 1, 1<<40)
-	pos("RPGThreshold", int64(p.RPGThreshold), 1, 31)
-	pos("RPGMaxRate", int64(p.RPGMaxRate), 0, 1e13)
-	pos("RPGMinRate", int64(p.RPGMinRate), 1e6, 1e12)
-	pos("RPGAIRate", int64(p.RPGAIRate), 1e5, 1e12)
-	pos("RPGHAIRate", int64(p.RPGHAIRate), 1e5, 1e12)
-	pos("RPGGd", int64(p.RPGGd), 10, 30)
-	pos("RPGMinDecFac", int64(p.RPGMinDecFac), 1, 100)
-	pos("RateOnFirstCNP", int64(p.RateOnFirstCNP), 0, 1e13)
-	pos("DCETCPG", int64(p.DCETCPG), 1, 1023)
-	pos("DCETCPRTT", int64(p.DCETCPRTT), int64(sim.Microsecond), int64(sim.Second))
-	pos("RateReducePeriod", int64(p.RateReducePeriod), 0, int64(sim.Second))
-	pos("InitialAlpha", int64(p.InitialAlpha), 1, 1023)
-	return errors.Join(errs...)
+	return errors.Join(sim.OutOfBounds("dcqcn", p)...)
 }
 
 // Top is the rate where a QP of a port is not limited any more, in bit/s.

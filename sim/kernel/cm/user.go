@@ -108,16 +108,18 @@ func typeOfSpace(ps verbs.PortSpace, typ verbs.QPType) (verbs.QPType, error) {
 	return 0, fmt.Errorf("port space %#x: %w", uint16(ps), errInvalid)
 }
 
-func (f *File) createID(c kernel.Caller, uid uint64, ps verbs.PortSpace, typ verbs.QPType) (uint32, error) {
+// CreateID is CREATE_ID. uid is the caller's name of the id in events. EINVAL: no such port space.
+func (f *File) CreateID(c kernel.Caller, uid uint64, ps verbs.PortSpace, typ verbs.QPType) (id uint32, err error) {
 	f.m.enter(c)
-	typ, err := typeOfSpace(ps, typ)
+	typ, err = typeOfSpace(ps, typ)
 	if err != nil {
 		return 0, err
 	}
 	return f.m.newUser(f, uid, f.m.ids.newID(ps, typ, nil)).id, nil
 }
 
-func (f *File) destroyID(c kernel.Caller, id uint32) (uint32, error) {
+// DestroyID is DESTROY_ID. It returns how many events of the id were taken.
+func (f *File) DestroyID(c kernel.Caller, id uint32) (reported uint32, err error) {
 	f.m.enter(c)
 	u, err := f.find(id)
 	if err != nil {
@@ -154,8 +156,8 @@ func (u *user) end(requests []*user) {
 	}
 }
 
-// close is ucma_close.
-func (f *File) close(c kernel.Caller) {
+// Close is the last close of the file (ucma_close): all its ids are destroyed.
+func (f *File) Close(c kernel.Caller) {
 	f.m.enter(c)
 	if f.closed {
 		return
@@ -248,7 +250,9 @@ func (f *File) push(q queued) {
 	}
 }
 
-func (f *File) getEvent(c kernel.Caller, deadline sim.Time) (Event, error) {
+// GetEvent is GET_EVENT: it takes the oldest event, and waits for one until deadline if the caller is a simulated thread. EAGAIN:
+// there is none. EINTR: a signal came first. EBADF: the file was closed.
+func (f *File) GetEvent(c kernel.Caller, deadline sim.Time) (Event, error) {
 	f.m.enter(c)
 	for interrupted := false; ; interrupted = f.sleep(c, deadline) {
 		switch {
@@ -296,7 +300,9 @@ func (f *File) sleep(c kernel.Caller, deadline sim.Time) bool {
 	return interrupted
 }
 
-func (f *File) migrateID(c kernel.Caller, id uint32, from *File) (uint32, error) {
+// MigrateID is MIGRATE_ID, by which an id and its waiting events come to this file from another. It returns how many events of the id
+// were taken.
+func (f *File) MigrateID(c kernel.Caller, id uint32, from *File) (reported uint32, err error) {
 	f.m.enter(c)
 	u, err := from.find(id)
 	if err != nil {

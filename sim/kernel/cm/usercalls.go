@@ -26,19 +26,23 @@ func (f *File) do(c kernel.Caller, id uint32, device bool, what func(u *user) er
 	return what(u)
 }
 
-func (f *File) bind(c kernel.Caller, id uint32, a netip.AddrPort) error {
-	return f.do(c, id, false, func(u *user) error { return u.x.bind(a, f.owner.NetBindService) })
+// Bind is BIND and BIND_IP.
+func (f *File) Bind(c kernel.Caller, id uint32, addr netip.AddrPort) error {
+	return f.do(c, id, false, func(u *user) error { return u.x.bind(addr, f.owner.NetBindService) })
 }
 
-func (f *File) resolveAddr(c kernel.Caller, id uint32, src, dst netip.AddrPort, timeout sim.Time) error {
+// ResolveAddr is RESOLVE_ADDR and RESOLVE_IP: the zero src is an absent one.
+func (f *File) ResolveAddr(c kernel.Caller, id uint32, src, dst netip.AddrPort, timeout sim.Time) error {
 	return f.do(c, id, false, func(u *user) error { return u.x.resolveAddr(src, dst, timeout) })
 }
 
-func (f *File) resolveRoute(c kernel.Caller, id uint32, timeout sim.Time) error {
+// ResolveRoute is RESOLVE_ROUTE.
+func (f *File) ResolveRoute(c kernel.Caller, id uint32, timeout sim.Time) error {
 	return f.do(c, id, true, func(u *user) error { return u.x.resolveRoute(timeout) })
 }
 
-func (f *File) queryAddr(c kernel.Caller, id uint32) (a Addr, err error) {
+// QueryAddr is QUERY of the addresses.
+func (f *File) QueryAddr(c kernel.Caller, id uint32) (a Addr, err error) {
 	err = f.do(c, id, false, func(u *user) error {
 		a = u.addr()
 		return nil
@@ -55,7 +59,8 @@ func (u *user) addr() Addr {
 	return a
 }
 
-func (f *File) queryGID(c kernel.Caller, id uint32) (g GIDs, err error) {
+// QueryGID is QUERY of the GIDs.
+func (f *File) QueryGID(c kernel.Caller, id uint32) (g GIDs, err error) {
 	err = f.do(c, id, false, func(u *user) error {
 		g.Addr = u.addr()
 		if x := u.x; x.port != nil {
@@ -67,7 +72,8 @@ func (f *File) queryGID(c kernel.Caller, id uint32) (g GIDs, err error) {
 	return g, err
 }
 
-func (f *File) queryPath(c kernel.Caller, id uint32) (l []verbs.PathRecord, err error) {
+// QueryPath is QUERY of the path records, and what QUERY_ROUTE has of them.
+func (f *File) QueryPath(c kernel.Caller, id uint32) (l []verbs.PathRecord, err error) {
 	err = f.do(c, id, false, func(u *user) error {
 		if u.x.path != nil {
 			l = append(l, u.x.path.PathRecord)
@@ -77,7 +83,8 @@ func (f *File) queryPath(c kernel.Caller, id uint32) (l []verbs.PathRecord, err 
 	return l, err
 }
 
-func (f *File) initQPAttr(c kernel.Caller, id uint32, to verbs.QPState) (a verbs.QPAttr, mask verbs.QPAttrMask, err error) {
+// InitQPAttr is INIT_QP_ATTR.
+func (f *File) InitQPAttr(c kernel.Caller, id uint32, to verbs.QPState) (a verbs.QPAttr, mask verbs.QPAttrMask, err error) {
 	err = f.do(c, id, true, func(u *user) error {
 		if to > verbs.QPSErr {
 			return fmt.Errorf("attributes of state %v: %w", to, errInvalid)
@@ -88,7 +95,8 @@ func (f *File) initQPAttr(c kernel.Caller, id uint32, to verbs.QPState) (a verbs
 	return a, mask, err
 }
 
-func (f *File) connect(c kernel.Caller, id uint32, p *verbs.ConnParam, ece ECE) error {
+// Connect is CONNECT. The number of the QP is in p.
+func (f *File) Connect(c kernel.Caller, id uint32, p *verbs.ConnParam, ece ECE) error {
 	if p == nil {
 		f.m.enter(c)
 		return fmt.Errorf("connect without parameters: %w", errInvalid)
@@ -96,7 +104,8 @@ func (f *File) connect(c kernel.Caller, id uint32, p *verbs.ConnParam, ece ECE) 
 	return f.do(c, id, true, func(u *user) error { return u.x.connect(p, ece) })
 }
 
-func (f *File) listen(c kernel.Caller, id uint32, backlog int) error {
+// Listen is LISTEN. Backlog 0, and what is beyond the limit, is the limit.
+func (f *File) Listen(c kernel.Caller, id uint32, backlog int) error {
 	return f.do(c, id, false, func(u *user) error {
 		if backlog <= 0 || backlog > maxBacklog {
 			backlog = maxBacklog
@@ -106,7 +115,9 @@ func (f *File) listen(c kernel.Caller, id uint32, backlog int) error {
 	})
 }
 
-func (f *File) accept(c kernel.Caller, id uint32, uid uint64, p *verbs.ConnParam, ece ECE) error {
+// Accept is ACCEPT. With p the id of a connection request answers it and has its events under uid from then on; nil (valid = 0) is
+// the end of an active connection.
+func (f *File) Accept(c kernel.Caller, id uint32, uid uint64, p *verbs.ConnParam, ece ECE) error {
 	return f.do(c, id, true, func(u *user) error {
 		err := u.x.accept(p, ece)
 		if err == nil && p != nil {
@@ -116,7 +127,8 @@ func (f *File) accept(c kernel.Caller, id uint32, uid uint64, p *verbs.ConnParam
 	})
 }
 
-func (f *File) reject(c kernel.Caller, id uint32, reason uint8, private []byte) error {
+// Reject is REJECT. Reason 0 stands for 28, consumer defined.
+func (f *File) Reject(c kernel.Caller, id uint32, reason uint8, private []byte) error {
 	r, err := rejectReason(reason)
 	if err != nil {
 		f.m.enter(c)
@@ -125,11 +137,13 @@ func (f *File) reject(c kernel.Caller, id uint32, reason uint8, private []byte) 
 	return f.do(c, id, true, func(u *user) error { return u.x.reject(r, private) })
 }
 
-func (f *File) disconnect(c kernel.Caller, id uint32) error {
+// Disconnect is DISCONNECT.
+func (f *File) Disconnect(c kernel.Caller, id uint32) error {
 	return f.do(c, id, true, func(u *user) error { return u.x.disconnect() })
 }
 
-func (f *File) notifyID(c kernel.Caller, id uint32, ev verbs.EventType) error {
+// Notify is NOTIFY.
+func (f *File) Notify(c kernel.Caller, id uint32, ev verbs.EventType) error {
 	return f.do(c, id, false, func(u *user) error {
 		if u.x.port == nil {
 			return fmt.Errorf("notify of an id without a device: %w", errInvalid)
@@ -138,9 +152,10 @@ func (f *File) notifyID(c kernel.Caller, id uint32, ev verbs.EventType) error {
 	})
 }
 
-func (f *File) joinMulticast(c kernel.Caller, id uint32, uid uint64, a netip.Addr, flags verbs.MulticastFlags) (handle uint32, err error) {
+// JoinMulticast is JOIN_MCAST and JOIN_IP_MCAST. It returns the group's handle.
+func (f *File) JoinMulticast(c kernel.Caller, id uint32, uid uint64, group netip.Addr, flags verbs.MulticastFlags) (handle uint32, err error) {
 	err = f.do(c, id, true, func(u *user) error {
-		g, err := u.x.join(a, flags)
+		g, err := u.x.join(group, flags)
 		if err != nil {
 			return err
 		}
@@ -156,7 +171,8 @@ func (f *File) joinMulticast(c kernel.Caller, id uint32, uid uint64, a netip.Add
 	return handle, err
 }
 
-func (f *File) leaveMulticast(c kernel.Caller, handle uint32) (uint32, error) {
+// LeaveMulticast is LEAVE_MCAST, by the group's handle. It returns how many events of the group were taken.
+func (f *File) LeaveMulticast(c kernel.Caller, handle uint32) (reported uint32, err error) {
 	f.m.enter(c)
 	s := &f.m.users
 	g := s.groups[handle]
@@ -181,7 +197,8 @@ const (
 	pathFlags    = 0x2b // of the record that counts: GMP, primary, both directions
 )
 
-func (f *File) setOption(c kernel.Caller, id uint32, level verbs.CMOptionLevel, name int, value []byte) error {
+// SetOption is SET_OPTION, with the value's bytes in the order of the host.
+func (f *File) SetOption(c kernel.Caller, id uint32, level verbs.CMOptionLevel, name int, value []byte) error {
 	return f.do(c, id, false, func(u *user) error {
 		switch level {
 		case verbs.CMOptionID:

@@ -1,6 +1,7 @@
 package completion
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -35,9 +36,7 @@ func (cfg *Config) numbers() error {
 		def  int
 		name string
 	}{{&cfg.Batch, batch, "a batch"}, {&cfg.BudgetIRQ, budgetIRQ, "a budget of the softirq"}, {&cfg.BudgetWorkqueue, budgetWorkqueue, "a budget of the workqueue"}} {
-		if *n.v == 0 {
-			*n.v = n.def
-		}
+		*n.v = cmp.Or(*n.v, n.def)
 		if *n.v < 1 || *n.v > budgetWorkqueue {
 			return fmt.Errorf("completion: %s of %d: want 1 to %d, or 0 for ib_core's %d", n.name, *n.v, budgetWorkqueue, n.def)
 		}

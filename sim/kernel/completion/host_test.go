@@ -38,7 +38,7 @@ func TestRefusals(t *testing.T) {
 		{adapter(completion.Config{Vectors: 1, Affinity: []int{4}}), "the machine has CPUs 0 to 3"}, {adapter(completion.Config{Vectors: 1, Unbound: []int{3, 4}}), "CPU 4 in the cpumask of the unbound workqueue: the machine has CPUs 0 to 3"},
 		{adapter(completion.Config{Vectors: 1, Unbound: []int{-1}}), "CPU -1 in the cpumask"}, {adapter(completion.Config{Vectors: 1, Unbound: []int{2, 2}}), "CPU 2 is twice"},
 		{r.A.Start("far", 4, 1, func(kernel.Thread) {}), "thread far: os: an affinity for CPUs 4 to 4"},
-		{invalid(func(p *completion.Params) { p.Arm = -1 }), "Arm of"},
+		{invalid(func(p *completion.Params) { p.Arm = -1 }), "Arm is"},
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
 			t.Errorf("%q: %v", c.want, c.err)

@@ -7,37 +7,26 @@
 package completion
 
 import (
-	"fmt"
+	"errors"
 
 	"github.com/rdmasim/rdmasim/sim"
 )
 
 // Params are the costs of the driver and of ib_core. The zero value is not usable.
 type Params struct {
-	EQHandler   sim.Time // a pass over an event queue, with its doorbell
-	EQE         sim.Time // for each event
-	PollCall    sim.Time // ib_poll_cq
-	PollCQE     sim.Time // for each completion that it takes
-	Arm         sim.Time // ib_req_notify_cq: the record, a barrier and a write to a register
-	ArmLatency  sim.Time // until the device knows
-	Dispatch    sim.Time // calling the handler of a completion
-	ModifyCQ    sim.Time // command that changes the moderation: until it takes effect
-	ModifyCQCPU sim.Time // and what it takes of a CPU
+	EQHandler   sim.Time `bounds:"0.."` // a pass over an event queue, with its doorbell
+	EQE         sim.Time `bounds:"0.."` // for each event
+	PollCall    sim.Time `bounds:"0.."` // ib_poll_cq
+	PollCQE     sim.Time `bounds:"0.."` // for each completion that it takes
+	Arm         sim.Time `bounds:"0.."` // ib_req_notify_cq: the record, a barrier and a write to a register
+	ArmLatency  sim.Time `bounds:"0.."` // until the device knows
+	Dispatch    sim.Time `bounds:"0.."` // calling the handler of a completion
+	ModifyCQ    sim.Time `bounds:"0.."` // command that changes the moderation: until it takes effect
+	ModifyCQCPU sim.Time `bounds:"0.."` // and what it takes of a CPU
 }
 
 // Validate says what is impossible in p.
-func (p *Params) Validate() error {
-	for _, c := range []struct {
-		name string
-		t    sim.Time
-	}{{"EQHandler", p.EQHandler}, {"EQE", p.EQE}, {"PollCall", p.PollCall}, {"PollCQE", p.PollCQE}, {"Arm", p.Arm}, {"ArmLatency", p.ArmLatency},
-		{"Dispatch", p.Dispatch}, {"ModifyCQ", p.ModifyCQ}, {"ModifyCQCPU", p.ModifyCQCPU}} {
-		if c.t < 0 || c.t > sim.Second {
-			return fmt.Errorf("completion: %s of %v: want 0 to %v", c.name, c.t, sim.Second)
-		}
-	}
-	return nil
-}
+func (p *Params) Validate() error { return errors.Join(sim.OutOfBounds("completion", p)...) }
 
 // Numbers of ib_core (drivers/infiniband/core/cq.c) and of mlx5_core (eq.c).
 const (

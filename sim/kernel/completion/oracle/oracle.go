@@ -4,6 +4,7 @@
 package oracle
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -67,9 +68,7 @@ func must(err error) {
 
 // Alloc makes a CQ, of 4096 entries unless a says.
 func (r *Rig) Alloc(a kernel.CQAttr) kernel.CQ {
-	if a.Size == 0 {
-		a.Size = 4096
-	}
+	a.Size = cmp.Or(a.Size, 4096)
 	q, err := r.A.AllocCQ(a)
 	must(err)
 	return q
