@@ -270,6 +270,7 @@ func (t *files) release(f *file) {
 		f.dropBuffer(f.buffers[0])
 	}
 	f.own.Close()
+	t.s.eng.showTraffic(true) // a program that has ended finds its own packets counted
 	f.proc.open--
 	f.proc.files.Give(filesOfContext)
 	t.s.procs.removeEnded()

@@ -44,6 +44,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == fstatArg {
 		os.Exit(testFstat(nil))
 	}
+	if len(os.Args) > 1 && os.Args[1] == walkArg {
+		os.Exit(walk())
+	}
 	if len(os.Args) > 1 && os.Args[1] == idleArg {
 		os.Exit(0)
 	}

@@ -109,8 +109,9 @@ func (s *session) prepare(ctx context.Context, path string) (err error) {
 		return err
 	}
 	var devices []tree.Device
+	host := hostFiles()
 	for _, d := range s.m.devs {
-		t, err := s.m.describe(d)
+		t, err := s.m.describe(d, host)
 		if err != nil {
 			return fmt.Errorf("%s: %w", d.name, err)
 		}

@@ -41,7 +41,7 @@ func Mount(at string, devices []Device) error {
 }
 
 func (t *Tree) mount() error {
-	for _, c := range covered {
+	for _, c := range t.owned {
 		// Hides the host's own devices, if it has any.
 		err := unix.Setxattr(filepath.Join(t.Dir, c.dir), opaque, []byte("y"), 0)
 		if _, real := os.Stat(c.prefix); err != nil && real == nil {
@@ -51,7 +51,45 @@ func (t *Tree) mount() error {
 	if err := overlay(filepath.Join(t.Dir, "class"), "/sys/class", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC); err != nil {
 		return err
 	}
+	bus := "bus/pci"
+	if _, err := os.Stat("/sys/" + bus); err != nil { // a machine without PCI
+		bus = "bus"
+	}
+	if err := overlay(filepath.Join(t.Dir, bus), "/sys/"+bus, unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC); err != nil {
+		return err
+	}
+	if err := t.mountDevices(); err != nil {
+		return err
+	}
 	return t.mountDev()
+}
+
+// mountDevices puts the functions of devices beside the host's folders in /sys/devices. An overlay would take from the host's files that
+// they can be written and waited for.
+func (t *Tree) mountDevices() error {
+	const at = "/sys/devices"
+	entries, err := os.ReadDir(at)
+	if err != nil {
+		return err
+	}
+	ours := filepath.Join(t.Dir, "devices")
+	for _, e := range entries {
+		dir := filepath.Join(ours, e.Name())
+		if err := os.Mkdir(dir, 0o755); err != nil { //nolint:gosec // programs of other users look into it
+			return err
+		}
+		if err := unix.Mount(filepath.Join(at, e.Name()), dir, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+			return fmt.Errorf("mount %s/%s again: %w", at, e.Name(), err)
+		}
+	}
+	if err := unix.Mount(ours, at, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+		return fmt.Errorf("devices on %s: %w", at, err)
+	}
+	const flags = unix.MS_REMOUNT | unix.MS_BIND | unix.MS_RDONLY | unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
+	if err := unix.Mount("", at, "", flags, ""); err != nil {
+		return fmt.Errorf("devices on %s, read-only: %w", at, err)
+	}
+	return nil
 }
 
 func overlay(upper, at string, flags uintptr) error {
