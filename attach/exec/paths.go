@@ -139,6 +139,7 @@ func (n *notifier) readlink(x *seccomp.Notif, f tree.Found, p *procmem.Process) 
 		size, err = unix.Readlink(f.Path, b[:min(x.Args[at+1], unix.PathMax)])
 	}
 	if err == nil {
+		n.askedForDevices.Store(true)
 		err = p.WriteAt(mem.VA(x.Args[at]), b[:size])
 	}
 	if err != nil {
@@ -191,6 +192,9 @@ func (n *notifier) open(x *seccomp.Notif, f tree.Found, flags uint64) {
 	}
 	cloexec := flags&unix.O_CLOEXEC != 0
 	if f.Kind != tree.DeviceFile {
+		if !f.Host {
+			n.askedForDevices.Store(true)
+		}
 		if _, err := n.l.ReturnFD(x.ID, fd, cloexec); err != nil {
 			_ = n.l.Fail(x.ID, errno(err))
 		}

@@ -36,8 +36,10 @@ type session struct {
 	procs    *processes
 	ports    *portFiles
 	outputs  outputs
-	signals  chan os.Signal // to this process, since before the program was started
-	asked    atomic.Bool    // one of them that asks for the end has been passed on
+	refusals refusals
+	refused  func(format string, args ...any) // says why a call is refused; nil: nobody wants to know
+	signals  chan os.Signal                   // to this process, since before the program was started
+	asked    atomic.Bool                      // one of them that asks for the end has been passed on
 }
 
 // outputs are the files that a session writes.
@@ -78,6 +80,7 @@ func Run(ctx context.Context, cfg *Config) (status int, err error) {
 	own := *cfg
 	own.Logf = sayLater(cfg.Logf)
 	s := &session{cfg: &own, signals: make(chan os.Signal, 4)}
+	s.refused = s.refusals.of(own.Logf)
 	signal.Notify(s.signals, syscall.SIGTERM, syscall.SIGQUIT)
 	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT} {
 		if !signal.Ignored(sig) { // otherwise the program finds it ignored too
@@ -217,7 +220,7 @@ func (s *session) run() (status int, err error) {
 	}
 	status = s.wait()
 	s.killRest()
-	if !s.notes.askedForDevices.Load() && s.notes.ioctls.Load() == 0 {
+	if !s.notes.askedForDevices.Load() && s.notes.ioctls.Load() == 0 && !s.started.filesWereRead() {
 		say("%s made no RDMA call: it does not use libibverbs, or did not find it", plain.Line(s.cfg.Args[0]))
 	}
 	if s.cfg.Logf != nil {

@@ -18,26 +18,47 @@ const opaque = "trusted.overlay.opaque"
 // thread: nothing of it is seen outside, and nothing is left of it when the last
 // process in it ends. at is an empty folder to work in; it is empty again afterwards.
 // It needs CAP_SYS_ADMIN. After an error the namespace may be half changed; what
-// programs find there is still true.
-func Mount(at string, devices []Device) error {
+// programs find there is still true. The descriptor that it returns is of inotify: something can be read from it once a file or folder
+// of a device has been opened.
+func Mount(at string, devices []Device) (reads int, err error) {
 	if strings.ContainsAny(at, ":,\\") {
-		return fmt.Errorf("overlay: the path %q has characters that mount options cannot hold", at)
+		return -1, fmt.Errorf("overlay: the path %q has characters that mount options cannot hold", at)
 	}
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
-		return fmt.Errorf("mount namespace: %w", err)
+		return -1, fmt.Errorf("mount namespace: %w", err)
 	}
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return fmt.Errorf("private mounts: %w", err)
+		return -1, fmt.Errorf("private mounts: %w", err)
 	}
 	if err := unix.Mount("tmpfs", at, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=755"); err != nil {
-		return fmt.Errorf("tmpfs: %w", err)
+		return -1, fmt.Errorf("tmpfs: %w", err)
 	}
 	defer func() { _ = unix.Unmount(at, unix.MNT_DETACH) }() // the overlays hold it
 	t, err := Build(at, devices)
-	if err != nil {
-		return err
+	if err == nil {
+		err = t.mount()
 	}
-	return t.mount()
+	if err != nil {
+		return -1, err
+	}
+	return watch(devices), nil
+}
+
+// watch returns the descriptor of Mount, or -1 where there is none.
+func watch(devices []Device) int {
+	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+	if err != nil {
+		return -1
+	}
+	dirs := []string{"/sys/class/infiniband", "/sys/class/infiniband_verbs"}
+	for k := range devices {
+		function := "/sys/devices/" + devices[k].PCI.bridge() + "/" + devices[k].PCI.Address
+		dirs = append(dirs, function, function+"/infiniband/"+devices[k].Name)
+	}
+	for _, dir := range dirs {
+		_, _ = unix.InotifyAddWatch(fd, dir, unix.IN_OPEN|unix.IN_ONESHOT)
+	}
+	return fd
 }
 
 func (t *Tree) mount() error {

@@ -26,6 +26,7 @@ type Found struct {
 	Path  string
 	Index int
 	Link  bool // Path is a symbolic link as sysfs has it, which the call does not follow
+	Host  bool // what the host has is there too
 }
 
 // owned is a folder of which programs see nothing but ours.
@@ -106,7 +107,7 @@ func (t *Tree) Resolve(p string, follow bool) (Found, bool) {
 	for _, c := range merged {
 		if at == c.prefix {
 			t.host.Do(t.addHost)
-			return Found{Path: t.place(at)}, true
+			return Found{Path: t.place(at), Host: true}, true
 		}
 	}
 	if _, is := t.links[at]; is {
@@ -118,7 +119,7 @@ func (t *Tree) Resolve(p string, follow bool) (Found, bool) {
 		if st, err := os.Stat(at); err != nil || st.Mode().Perm()&0o004 == 0 || !strings.HasPrefix(at+"/", "/sys/") {
 			at = filepath.Join(t.Dir, "absent")
 		}
-		return Found{Path: at}, true
+		return Found{Path: at, Host: true}, true
 	}
 	return Found{}, false
 }

@@ -69,7 +69,7 @@ func TestResolve(t *testing.T) {
 		"/sys/class/infiniband":                                  {Path: "/class/infiniband"},
 		"/sys/class/infiniband/mlx5_0//fw_ver":                   {Path: function + "/infiniband/mlx5_0/fw_ver"},
 		"/sys/class/infiniband/mlx5_0/../../vendor":              {Path: function + "/vendor"},
-		"/sys/class/infiniband/mlx5_0/device/subsystem/devices/": {Path: "/bus/pci/devices"},
+		"/sys/class/infiniband/mlx5_0/device/subsystem/devices/": {Path: "/bus/pci/devices", Host: true},
 		"/sys/bus/pci/devices/0001:01:00.0":                      {Path: function},
 		"/sys/class/infiniband/mlx5_0":                           {Path: function + "/infiniband/mlx5_0"},
 		"/sys/class/infiniband_verbs/../infiniband":              {Path: "/class/infiniband"},
