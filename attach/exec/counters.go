@@ -61,7 +61,7 @@ func newCounterFiles(k *kernel.Device, h *hca.Device, port func() *link.Counters
 	for _, t := range trafficCounters {
 		c.traffic = append(c.traffic, counterFile{name: t.name, fd: -1})
 	}
-	for _, files := range [][]counterFile{c.paging, c.port, c.traffic} {
+	for _, files := range c.all() {
 		for i := range files {
 			fd, err := counterMemory(0)
 			if err != nil {
@@ -128,8 +128,11 @@ func (f *counterFile) say(v uint64) {
 	_ = unix.Close(fd)
 }
 
+// all are the files by folder.
+func (c *counterFiles) all() [][]counterFile { return [][]counterFile{c.paging, c.port, c.traffic} }
+
 func (c *counterFiles) close() {
-	for _, files := range [][]counterFile{c.paging, c.port, c.traffic} {
+	for _, files := range c.all() {
 		for _, f := range files {
 			if f.fd >= 0 {
 				_ = unix.Close(f.fd)

@@ -37,9 +37,12 @@ type session struct {
 	ports    *portFiles
 	outputs  outputs
 	refusals refusals
-	refused  func(format string, args ...any) // says why a call is refused; nil: nobody wants to know
-	signals  chan os.Signal                   // to this process, since before the program was started
-	asked    atomic.Bool                      // one of them that asks for the end has been passed on
+	// faultsDone says what events of the plan of faults did.
+	faultsDone []string
+	watchPorts bool                             // ports change by the plan of faults
+	refused    func(format string, args ...any) // says why a call is refused; nil: nobody wants to know
+	signals    chan os.Signal                   // to this process, since before the program was started
+	asked      atomic.Bool                      // one of them that asks for the end has been passed on
 }
 
 // outputs are the files that a session writes.
@@ -108,6 +111,9 @@ func (s *session) prepare(ctx context.Context, path string) (err error) {
 	if s.m, err = newMachine(s.cfg); err != nil {
 		return err
 	}
+	if err := s.planFaults(); err != nil {
+		return err
+	}
 	if err := s.openOutputs(ctx); err != nil {
 		return err
 	}
@@ -134,6 +140,7 @@ func (s *session) prepare(ctx context.Context, path string) (err error) {
 		s.started.abandon()
 		return err
 	}
+	s.started.watchFiles(s.m, devices)
 	return nil
 }
 
@@ -210,6 +217,12 @@ func (s *session) run() (status int, err error) {
 		return 0, err
 	}
 	defer closeWire()
+	if s.watchPorts {
+		s.eng.do(func() { err = s.ports.watch() })
+		if err != nil {
+			return 0, err
+		}
+	}
 	if err := s.started.release(); err != nil {
 		return 0, err
 	}
@@ -223,6 +236,7 @@ func (s *session) run() (status int, err error) {
 	if !s.notes.askedForDevices.Load() && s.notes.ioctls.Load() == 0 && !s.started.filesWereRead() {
 		say("%s made no RDMA call: it does not use libibverbs, or did not find it", plain.Line(s.cfg.Args[0]))
 	}
+	s.eng.do(s.sayFaults)
 	if s.cfg.Logf != nil {
 		s.eng.do(func() {
 			s.cfg.Logf("%v of virtual time, %d queues in shared memory, %d copied", s.m.eng.Now(), s.files.shared, s.files.copied)

@@ -263,6 +263,24 @@ func (s *started) takeReads(fd int) {
 	}
 }
 
+// watchFiles adds to what filesWereRead knows of the files that lie elsewhere: those that change with a port, and counters that are still 0.
+func (s *started) watchFiles(m *machine, devices []tree.Device) {
+	if s.reads < 0 {
+		return
+	}
+	watch := func(path string) { _, _ = unix.InotifyAddWatch(s.reads, path, unix.IN_OPEN|unix.IN_ONESHOT) }
+	for k, d := range m.devs {
+		for _, p := range devices[k].Ports {
+			watch(p.Live)
+		}
+		for _, files := range d.counters.all() {
+			for _, f := range files {
+				watch(fmt.Sprintf("/proc/self/fd/%d", f.fd))
+			}
+		}
+	}
+}
+
 // filesWereRead reports whether a program has opened files of devices where they are mounted.
 func (s *started) filesWereRead() bool {
 	if s.reads < 0 {

@@ -53,7 +53,10 @@ func watch(devices []Device) int {
 	dirs := []string{"/sys/class/infiniband", "/sys/class/infiniband_verbs"}
 	for k := range devices {
 		function := "/sys/devices/" + devices[k].PCI.bridge() + "/" + devices[k].PCI.Address
-		dirs = append(dirs, function, function+"/infiniband/"+devices[k].Name)
+		dirs = append(dirs, function, function+"/infiniband/"+devices[k].Name, function+"/net/"+devices[k].Net.Name)
+		for n := range devices[k].Ports {
+			dirs = append(dirs, fmt.Sprintf("%s/infiniband/%s/ports/%d", function, devices[k].Name, n+1))
+		}
 	}
 	for _, dir := range dirs {
 		_, _ = unix.InotifyAddWatch(fd, dir, unix.IN_OPEN|unix.IN_ONESHOT)
