@@ -101,10 +101,16 @@ func (s *session) sayFaults() {
 		say("%s came after the end", plain.Count(n, "event"))
 	}
 	for _, d := range s.m.devs {
-		q := d.hca.QCounter
-		say("%s: requests sent again after %s, %s and %s; %s", d.name, plain.Count(int(q(prm.QCLocalAckTimeoutErr)), "timeout"),
-			plain.Count(int(q(prm.QCPacketSeqErr)), "NAK"), plain.Count(int(q(prm.QCImpliedNAKSeqErr)), "missing response"),
-			plain.Count(int(q(prm.QCReqTransportRetriesExceeded)+q(prm.QCReqRNRRetriesExceeded)), "connection")+" lost")
+		of := func(all ...prm.QCounter) (n int) {
+			for _, c := range all {
+				n += int(d.hca.QCounter(c))
+			}
+			return n
+		}
+		adaptive := of(prm.QCRoCEADPRetrans)
+		say("%s: requests sent again after %s (%d adaptive), %s and %s; %s lost", d.name,
+			plain.Count(of(prm.QCLocalAckTimeoutErr)+adaptive, "timeout"), adaptive, plain.Count(of(prm.QCPacketSeqErr), "NAK"),
+			plain.Count(of(prm.QCImpliedNAKSeqErr), "missing response"), plain.Count(of(prm.QCReqTransportRetriesExceeded, prm.QCReqRNRRetriesExceeded), "connection"))
 	}
 }
 

@@ -20,7 +20,7 @@ func TestLoss(t *testing.T) {
 	}
 	for _, want := range []string{
 		`(?m)^rdmasim exec: fault 1 \(drop\) has acted upon [1-9]\d* of \d{3,} frames that it matches$`,
-		`(?m)^rdmasim exec: mlx5_1: requests sent again after (\d+ timeouts?, [1-9]|[1-9]).* 0 connections lost$`,
+		`(?m)^rdmasim exec: mlx5_1: requests sent again after (\d+ timeouts? \(\d+ adaptive\), [1-9]|[1-9]).* 0 connections lost$`,
 	} {
 		if !regexp.MustCompile(want).MatchString(out) {
 			t.Errorf("want %q in\n%s", want, out)
