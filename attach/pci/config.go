@@ -72,7 +72,7 @@ const lastSpeed = 6
 // GT is the speed in GT/s.
 func (l ExpressLink) GT() int { return 1 << l.Speed }
 
-// ConfigSpace is the configuration space of a device of a profile with BAR 0 at an address, as a driver has set it up, up to its last capability.
+// ConfigSpace is the configuration space of a device of a resolved profile with BAR 0 at an address, as a driver has set it up, up to its last capability.
 func ConfigSpace(p *profile.Profile, bar0, size uint64) []byte {
 	s := newConfigSpace(identity{
 		device: p.Kernel.PCIDevice, revision: p.Kernel.PCIRevision, ib: p.Link.InfiniBand, bar: size,
