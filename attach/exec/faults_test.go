@@ -36,11 +36,11 @@ func TestPlannedEvents(t *testing.T) {
 		"events: [{at: 500ms, do: kill, process: host0/p1}, {at: 1s, do: remove, device: mlx5_2}, {at: 0s, do: kill, process: host0/p9}]"
 	dir := shared(t)
 	out, status := users()[0].session(t, "-devices", "3", "-fault", plan, "--", "sh", "-c", `
-		until() { i=0; until grep -q "$1" $2 2>/dev/null; do i=$((i+1)); [ $i -lt 6000 ] || { echo "no $1 in $2"; exit 1; }; sleep 0.02; done; }
+		await() { i=0; until grep -q "$1" $2 2>/dev/null; do i=$((i+1)); [ $i -lt 6000 ] || { echo "no $1 in $2"; exit 1; }; sleep 0.02; done; }
 		ports=/sys/class/infiniband/mlx5_
 		ibv_asyncwatch -d mlx5_1 & wait $!; echo first $?
 		ibv_asyncwatch -d mlx5_2 >`+dir+`/events & w=$!
-		until DOWN ${ports}0/ports/1/state; until ACTIVE ${ports}1/ports/1/state; until 1 ${ports}1/ports/1/counters/link_downed
+		await DOWN ${ports}0/ports/1/state; await ACTIVE ${ports}1/ports/1/state; await 1 ${ports}1/ports/1/counters/link_downed
 		i=0; while ibv_devinfo -d mlx5_2 >/dev/null 2>&1; do i=$((i+1)); [ $i -lt 600 ] || exit 2; sleep 0.1; done; kill -9 $w; echo removed`)
 	if status != 0 {
 		t.Errorf("status %d", status)
