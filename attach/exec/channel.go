@@ -90,8 +90,8 @@ func (t *channels) open(l *seccomp.Listener, x *seccomp.Notif, flags uint64) {
 	if err == nil {
 		return
 	}
-	if t.s.cfg.Logf != nil {
-		t.s.cfg.Logf("rdma_cm: %v", err)
+	if t.s.refused != nil {
+		t.s.refused("rdma_cm: %v", err)
 	}
 	_ = l.Fail(x.ID, errno(err))
 }
@@ -145,7 +145,7 @@ func (t *channels) create(l *seccomp.Listener, x *seccomp.Notif, proc *process, 
 		return nil, err
 	}
 	ch := &channel{t: t, f: ucm.Open(t.cm.Open(kernel.Caller{}, proc.kern), t.s.m.number), inode: uverbs.Inode{Dev: st.Dev, Ino: st.Ino}, pipe: ends[1], proc: proc}
-	ch.f.Logf, ch.f.Objects = t.s.cfg.Logf, proc.objects
+	ch.f.Logf, ch.f.Objects = t.s.refused, proc.objects
 	ch.f.OnReadable(ch.onReadable)
 	_ = l.Return(x.ID, int64(at))
 	return ch, nil

@@ -45,6 +45,7 @@ type order struct {
 // report is what the child answers, with the listener when Err is empty.
 type report struct {
 	Mounted bool
+	Reads   int    // the child's descriptor of tree.Mount
 	Probe   uint64 // address of a word that holds probeWord
 	Err     string
 	Outer   bool // Err is that of seccomp.ErrOuterListener
@@ -92,7 +93,9 @@ func child() {
 	}
 	r := report{Probe: uint64(uintptr(unsafe.Pointer(&probe)))}
 	if o.Mount {
-		r.Mounted = tree.Mount(o.WorkDir, o.Devices) == nil
+		var err error
+		r.Reads, err = tree.Mount(o.WorkDir, o.Devices)
+		r.Mounted = err == nil
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		answer(report{Err: fmt.Sprintf("no_new_privs: %v", err)})

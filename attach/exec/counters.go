@@ -14,6 +14,7 @@ import (
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim/hca"
 	"github.com/rdmasim/rdmasim/sim/kernel"
+	"github.com/rdmasim/rdmasim/sim/link"
 )
 
 // pagingCounters are the counters of on-demand paging that were files of a device's folder in infiniband_verbs in 2014 ("On Demand Paging
@@ -33,6 +34,9 @@ type counterFiles struct {
 	hca    *hca.Device
 	paging []counterFile // of its folder in infiniband_verbs
 	port   []counterFile // of hw_counters of its port
+	// traffic are those of the folder counters of its port, in the order of trafficCounters.
+	traffic []counterFile
+	link    func() *link.Counters
 }
 
 type counterFile struct {
@@ -43,8 +47,8 @@ type counterFile struct {
 }
 
 // newCounterFiles makes the files of a device, which say 0: those of its port, and of a device that pages on demand those of paging.
-func newCounterFiles(k *kernel.Device, h *hca.Device, pages bool) (*counterFiles, error) {
-	c := &counterFiles{kern: k, hca: h}
+func newCounterFiles(k *kernel.Device, h *hca.Device, port func() *link.Counters, pages bool) (*counterFiles, error) {
+	c := &counterFiles{kern: k, hca: h, link: port}
 	paging := k.Counters().Paging
 	paging.Fields(func(name string, _ *uint64) {
 		if pages && pagingCounters[name] {
@@ -54,7 +58,10 @@ func newCounterFiles(k *kernel.Device, h *hca.Device, pages bool) (*counterFiles
 	for _, q := range k.PortCounters() {
 		c.port = append(c.port, counterFile{name: kernel.PortCounterName(q), fd: -1, counter: q})
 	}
-	for _, files := range [][]counterFile{c.paging, c.port} {
+	for _, t := range trafficCounters {
+		c.traffic = append(c.traffic, counterFile{name: t.name, fd: -1})
+	}
+	for _, files := range c.all() {
 		for i := range files {
 			fd, err := counterMemory(0)
 			if err != nil {
@@ -121,23 +128,28 @@ func (f *counterFile) say(v uint64) {
 	_ = unix.Close(fd)
 }
 
+// all are the files by folder.
+func (c *counterFiles) all() [][]counterFile { return [][]counterFile{c.paging, c.port, c.traffic} }
+
 func (c *counterFiles) close() {
-	for _, files := range [][]counterFile{c.paging, c.port} {
+	for _, files := range c.all() {
 		for _, f := range files {
 			if f.fd >= 0 {
 				_ = unix.Close(f.fd)
 			}
 		}
 	}
-	c.paging, c.port = nil, nil
+	c.paging, c.port, c.traffic = nil, nil, nil
 }
 
 // showCounters brings the files of all devices and ports up to date, when it is time for it or the device has just become idle.
 func (e *engine) showCounters(idle bool) {
+	e.trafficOld = true
 	if !idle && time.Since(e.countersAt) < counterPeriod {
 		return
 	}
 	e.countersAt = time.Now()
+	e.showTraffic(false)
 	if idle { // the driver reads its tables some time after an event
 		e.showPorts()
 	}

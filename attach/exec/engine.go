@@ -77,6 +77,8 @@ type engine struct {
 
 	lastWork   time.Time // when there was work last
 	countersAt time.Time // when the files of counters were last brought up to date
+	trafficAt  time.Time // when those of traffic were
+	trafficOld bool      // there was work since
 }
 
 func newEngine(m *machine, streams *procmem.Streams, throttle bool) (*engine, error) {
@@ -251,6 +253,11 @@ func (e *engine) waitForWork() {
 		d = min(d, due)
 	} else if len(e.pages) == 0 && len(e.clocks) == 0 {
 		d = time.Hour
+	}
+	if e.trafficOld {
+		if left := e.showTraffic(false); left > 0 {
+			d = min(d, left)
+		}
 	}
 	e.mu.Lock()
 	if len(e.work) > 0 || e.ending {

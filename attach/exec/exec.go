@@ -14,6 +14,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/rdmasim/rdmasim/roce/fault"
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
@@ -31,8 +32,9 @@ type Config struct {
 	// PcapLimit is after how many bytes of frames the capture ends (0: never). What was left out is counted in
 	// the file, and a line on stderr tells of it.
 	PcapLimit uint64
-	Trace     string // timeline, Trace Event JSON
-	UARLog    string // what was written to registers, a line for each post
+	Faults    *fault.Plan // what goes wrong on the network, with devices and with processes; nil: nothing
+	Trace     string      // timeline, Trace Event JSON
+	UARLog    string      // what was written to registers, a line for each post
 	// Throttle keeps virtual time from running ahead of real time, so that bandwidth is
 	// that of the profile. Without it the device is as fast as the machine can simulate.
 	Throttle bool

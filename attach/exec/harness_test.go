@@ -21,6 +21,7 @@ import (
 	"github.com/rdmasim/rdmasim/attach/exec/procmem"
 	"github.com/rdmasim/rdmasim/attach/exec/seccomp"
 	"github.com/rdmasim/rdmasim/internal/cli/outfile"
+	"github.com/rdmasim/rdmasim/roce/fault"
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
@@ -43,6 +44,9 @@ func TestMain(m *testing.M) {
 	}
 	if len(os.Args) > 1 && os.Args[1] == fstatArg {
 		os.Exit(testFstat(nil))
+	}
+	if len(os.Args) > 1 && os.Args[1] == walkArg {
+		os.Exit(walk())
 	}
 	if len(os.Args) > 1 && os.Args[1] == idleArg {
 		os.Exit(0)
@@ -79,8 +83,19 @@ func command(args []string) int {
 	verbose := f.Bool("v", false, "")
 	bandwidth := f.Uint64("bandwidth", 0, "of the link in bit/s")
 	name := f.String("profile", profile.Default, "")
+	faults := f.String("fault", "", "")
+	loss := f.Uint("loss", 0, "in a million")
 	_ = f.Parse(args)
 	var err error
+	if *faults != "" {
+		if cfg.Faults, err = fault.Parse("faults.yaml", []byte(*faults)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 125
+		}
+	}
+	if *loss != 0 {
+		cfg.Faults = Loss(cfg.Faults, uint32(*loss))
+	}
 	if cfg.Profile, err = profile.Load(*name); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 125

@@ -202,14 +202,9 @@ func (m *machine) bringUp(d *device) error {
 }
 
 // describe asks a device, as a program would, for the contents of its files.
-func (m *machine) describe(d *device) (tree.Device, error) {
-	t := tree.Device{
-		Name: d.name, BoardID: d.hca.Identity().BoardID, NetDev: netDev(),
-		PCIDevice: m.prof.Kernel.PCIDevice, PCIRevision: m.prof.Kernel.PCIRevision,
-	}
-	if m.ownNetwork {
-		t.NetDev, t.OwnNetDev = m.ownInterfaces()[m.number(d.kern)].Name, true
-	}
+func (m *machine) describe(d *device, host *hostFacts) (tree.Device, error) {
+	k := m.number(d.kern)
+	t := tree.Device{Name: d.name, BoardID: d.hca.Identity().BoardID, PCI: m.pciFunction(k, host), Net: m.netInterface(k)}
 	u, err := m.open(d)
 	if err != nil {
 		return t, err
@@ -221,7 +216,7 @@ func (m *machine) describe(d *device) (tree.Device, error) {
 	}
 	d.attr = a.DeviceAttr
 	t.NodeGUID, t.SysImageGUID, t.FWVer, t.HWRev = a.NodeGUID, a.SysImageGUID, a.FWVer, a.HWVer
-	if d.counters, err = newCounterFiles(d.kern, d.hca, a.ODPGeneralCaps&verbs.ODPSupport != 0); err != nil {
+	if d.counters, err = newCounterFiles(d.kern, d.hca, m.net.PortCounters(d.hca), a.ODPGeneralCaps&verbs.ODPSupport != 0); err != nil {
 		return t, err
 	}
 	t.Counters = links(d.counters.paging)
@@ -230,7 +225,7 @@ func (m *machine) describe(d *device) (tree.Device, error) {
 		if err != nil {
 			return t, err
 		}
-		port.HWCounters = links(d.counters.port)
+		port.HWCounters, port.Counters = links(d.counters.port), links(d.counters.traffic)
 		t.Ports = append(t.Ports, port)
 	}
 	return t, nil
@@ -300,15 +295,6 @@ func rate(speed uint32, width uint8) string {
 		half = ".5"
 	}
 	return fmt.Sprintf("%d%s Gb/sec (%dX%s)", lane.rate*lanes/10, half, lanes, lane.name)
-}
-
-// netDev is an interface that exists here, since programs ask for the index of the one
-// that a GID names. The kernel model's GID entries name index 2.
-func netDev() string {
-	if i, err := net.InterfaceByIndex(2); err == nil {
-		return i.Name
-	}
-	return "lo"
 }
 
 // close finishes the capture.

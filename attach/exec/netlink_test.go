@@ -90,7 +90,7 @@ func netlinkRig(t testing.TB) (*machine, *netlinkServer, *kernel.Process) {
 	}
 	s := &session{m: m, procs: newProcesses(m, &Config{})}
 	for _, d := range m.devs {
-		if _, err := m.describe(d); err != nil {
+		if _, err := m.describe(d, hostFiles()); err != nil {
 			t.Fatal(err)
 		}
 	}

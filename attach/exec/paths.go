@@ -3,6 +3,9 @@
 package exec
 
 import (
+	"fmt"
+	"os"
+	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -30,9 +33,43 @@ func pathArg(nr int32) int {
 	return 1
 }
 
+// nofollow reports whether a call is about a symbolic link itself.
+func nofollow(x *seccomp.Notif) bool {
+	switch x.Nr {
+	case unix.SYS_LSTAT, unix.SYS_READLINK, unix.SYS_READLINKAT:
+		return true
+	case unix.SYS_NEWFSTATAT, unix.SYS_FACCESSAT2:
+		return x.Args[3]&unix.AT_SYMLINK_NOFOLLOW != 0
+	case unix.SYS_STATX:
+		return x.Args[2]&unix.AT_SYMLINK_NOFOLLOW != 0
+	case unix.SYS_OPEN:
+		return x.Args[1]&unix.O_NOFOLLOW != 0
+	case unix.SYS_OPENAT:
+		return x.Args[2]&unix.O_NOFOLLOW != 0
+	}
+	return false
+}
+
+// absolute is the path of a call as seen from the root. A relative one begins at a folder that the program has open or is in; below
+// one of the tree the kernel finds everything but device files. False: the path does not concern the tree.
+func absolute(t *tree.Tree, x *seccomp.Notif, name string) (string, bool) {
+	if strings.HasPrefix(name, "/") || name == "" {
+		return name, name != ""
+	}
+	folder := fmt.Sprintf("/proc/%d/cwd", x.PID)
+	if fd := int32(x.Args[0]); pathArg(x.Nr) == 1 && fd != unix.AT_FDCWD {
+		folder = fmt.Sprintf("/proc/%d/fd/%d", x.PID, fd)
+	}
+	folder, err := os.Readlink(folder)
+	if err != nil || !t.MayConcern(folder) {
+		return "", false
+	}
+	seen := t.Seen(folder)
+	return seen + "/" + name, seen == folder || strings.HasPrefix(seen, "/dev/")
+}
+
 // path answers a path call about the files of devices, and lets the kernel carry out all
-// others. A relative path needs no answer: it starts at a folder that we gave out, or
-// outside the tree.
+// others.
 func (n *notifier) path(x *seccomp.Notif) {
 	t := n.s.started.tree
 	at := pathArg(x.Nr)
@@ -54,7 +91,11 @@ func (n *notifier) path(x *seccomp.Notif) {
 		_ = n.l.Continue(x.ID)
 		return
 	}
-	f, ok := t.Resolve(name)
+	if name, ok = absolute(t, x, name); !ok {
+		_ = n.l.Continue(x.ID)
+		return
+	}
+	f, ok := t.Resolve(name, !nofollow(x))
 	if !ok {
 		_ = n.l.Continue(x.ID)
 		return
@@ -81,13 +122,31 @@ func (n *notifier) path(x *seccomp.Notif) {
 		n.access(x, f, uint32(x.Args[1]))
 	case unix.SYS_FACCESSAT, unix.SYS_FACCESSAT2:
 		n.access(x, f, uint32(x.Args[2]))
-	default: // the tree has no links
-		if err := unix.Access(f.Path, 0); err != nil {
-			_ = n.l.Fail(x.ID, errno(err))
-			return
-		}
-		_ = n.l.Fail(x.ID, unix.EINVAL)
+	default:
+		n.readlink(x, f, p)
 	}
+}
+
+// readlink answers with where a link leads. What the tree has as a link to a changing file is a file for programs.
+func (n *notifier) readlink(x *seccomp.Notif, f tree.Found, p *procmem.Process) {
+	at := pathArg(x.Nr) + 1
+	var b [unix.PathMax]byte
+	size, err := 0, unix.Access(f.Path, 0)
+	if err == nil {
+		err = unix.EINVAL
+	}
+	if f.Link {
+		size, err = unix.Readlink(f.Path, b[:min(x.Args[at+1], unix.PathMax)])
+	}
+	if err == nil {
+		n.askedForDevices.Store(true)
+		err = p.WriteAt(mem.VA(x.Args[at]), b[:size])
+	}
+	if err != nil {
+		_ = n.l.Fail(x.ID, errno(err))
+		return
+	}
+	_ = n.l.Return(x.ID, int64(size))
 }
 
 // cString reads a string of a program, page by page.
@@ -104,9 +163,6 @@ func cString(p *procmem.Process, addr uint64) (string, bool) {
 			}
 		}
 		s, addr = append(s, b...), addr+uint64(len(b))
-		if s[0] != '/' {
-			return "", false
-		}
 	}
 	return "", false
 }
@@ -121,6 +177,9 @@ func (n *notifier) open(x *seccomp.Notif, f tree.Found, flags uint64) {
 		return
 	}
 	const changes = unix.O_CREAT | unix.O_TRUNC | unix.O_TMPFILE&^unix.O_DIRECTORY
+	if !f.Link {
+		flags &^= unix.O_NOFOLLOW // what the tree has as a link to a changing file
+	}
 	fd, err := unix.Open(f.Path, int(flags)&^changes|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
 	if err != nil {
 		_ = n.l.Fail(x.ID, errno(err))
@@ -133,6 +192,9 @@ func (n *notifier) open(x *seccomp.Notif, f tree.Found, flags uint64) {
 	}
 	cloexec := flags&unix.O_CLOEXEC != 0
 	if f.Kind != tree.DeviceFile {
+		if !f.Host {
+			n.askedForDevices.Store(true)
+		}
 		if _, err := n.l.ReturnFD(x.ID, fd, cloexec); err != nil {
 			_ = n.l.Fail(x.ID, errno(err))
 		}
@@ -157,7 +219,11 @@ func (n *notifier) open(x *seccomp.Notif, f tree.Found, flags uint64) {
 
 func (n *notifier) stat(x *seccomp.Notif, f tree.Found, p *procmem.Process, addr uint64) {
 	var st unix.Stat_t
-	if err := unix.Stat(f.Path, &st); err != nil {
+	of := unix.Stat
+	if f.Link {
+		of = unix.Lstat
+	}
+	if err := of(f.Path, &st); err != nil {
 		_ = n.l.Fail(x.ID, errno(err))
 		return
 	}
@@ -166,7 +232,11 @@ func (n *notifier) stat(x *seccomp.Notif, f tree.Found, p *procmem.Process, addr
 
 func (n *notifier) statx(x *seccomp.Notif, f tree.Found, p *procmem.Process) {
 	var st unix.Statx_t
-	if err := unix.Statx(unix.AT_FDCWD, f.Path, int(x.Args[2]), int(x.Args[3]), &st); err != nil {
+	flags := int(x.Args[2])
+	if !f.Link {
+		flags &^= unix.AT_SYMLINK_NOFOLLOW
+	}
+	if err := unix.Statx(unix.AT_FDCWD, f.Path, flags, int(x.Args[3]), &st); err != nil {
 		_ = n.l.Fail(x.ID, errno(err))
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -21,9 +22,10 @@ import (
 
 // process is a program's process: its memory, and its place in the kernel model.
 type process struct {
-	mem  *procmem.Process
-	kern *kernel.Process
-	open int // device files and channel files that it opened
+	mem    *procmem.Process
+	kern   *kernel.Process
+	number int // in the order of their first calls, from 1
+	open   int // device files and channel files that it opened
 	// What it holds.
 	objects, files, maps *uverbs.Quota
 	waiting              *uverbs.Quota // threads in GET_EVENT
@@ -38,6 +40,8 @@ type processes struct {
 	streams *procmem.Streams
 	memlock uint64 // limit that the session began with
 	limits  *limits
+	made    int   // so far
+	doomed  []int // numbers of those that are killed with their first call
 }
 
 func newProcesses(m *machine, cfg *Config) *processes {
@@ -97,6 +101,11 @@ func (t *processes) add(pid int) (*process, error) {
 		return nil, err
 	}
 	p := &process{mem: m, kern: &kernel.Process{Name: fmt.Sprintf("pid %d", pid), Space: space, RAM: t.limits.ram}}
+	t.made++
+	p.number = t.made
+	if slices.Contains(t.doomed, p.number) {
+		_ = unix.Kill(pid, unix.SIGKILL)
+	}
 	t.limits.of(p, pid)
 	t.byID[pid] = p
 	return p, nil

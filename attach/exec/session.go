@@ -37,8 +37,13 @@ type session struct {
 	procs    *processes
 	ports    *portFiles
 	outputs  outputs
-	signals  chan os.Signal // to this process, since before the program was started
-	asked    atomic.Bool    // one of them that asks for the end has been passed on
+	refusals refusals
+	// faultsDone says what events of the plan of faults did.
+	faultsDone []string
+	watchPorts bool                             // ports change by the plan of faults
+	refused    func(format string, args ...any) // says why a call is refused; nil: nobody wants to know
+	signals    chan os.Signal                   // to this process, since before the program was started
+	asked      atomic.Bool                      // one of them that asks for the end has been passed on
 }
 
 // outputs are the files that a session writes.
@@ -79,6 +84,7 @@ func Run(ctx context.Context, cfg *Config) (status int, err error) {
 	own := *cfg
 	own.Logf = sayLater(cfg.Logf)
 	s := &session{cfg: &own, signals: make(chan os.Signal, 4)}
+	s.refused = s.refusals.of(own.Logf)
 	signal.Notify(s.signals, syscall.SIGTERM, syscall.SIGQUIT)
 	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT} {
 		if !signal.Ignored(sig) { // otherwise the program finds it ignored too
@@ -106,12 +112,16 @@ func (s *session) prepare(ctx context.Context, path string) (err error) {
 	if s.m, err = newMachine(s.cfg); err != nil {
 		return err
 	}
+	if err := s.planFaults(); err != nil {
+		return err
+	}
 	if err := s.openOutputs(ctx); err != nil {
 		return err
 	}
 	var devices []tree.Device
+	host := hostFiles()
 	for _, d := range s.m.devs {
-		t, err := s.m.describe(d)
+		t, err := s.m.describe(d, host)
 		if err != nil {
 			return fmt.Errorf("%s: %w", d.name, err)
 		}
@@ -131,6 +141,7 @@ func (s *session) prepare(ctx context.Context, path string) (err error) {
 		s.started.abandon()
 		return err
 	}
+	s.started.watchFiles(s.m, devices)
 	return nil
 }
 
@@ -207,6 +218,12 @@ func (s *session) run() (status int, err error) {
 		return 0, err
 	}
 	defer closeWire()
+	if s.watchPorts {
+		s.eng.do(func() { err = s.ports.watch() })
+		if err != nil {
+			return 0, err
+		}
+	}
 	if err := s.started.release(); err != nil {
 		return 0, err
 	}
@@ -217,9 +234,10 @@ func (s *session) run() (status int, err error) {
 	}
 	status = s.wait()
 	s.killRest()
-	if !s.notes.askedForDevices.Load() && s.notes.ioctls.Load() == 0 {
+	if !s.notes.askedForDevices.Load() && s.notes.ioctls.Load() == 0 && !s.started.filesWereRead() {
 		say("%s made no RDMA call: it does not use libibverbs, or did not find it", plain.Line(s.cfg.Args[0]))
 	}
+	s.eng.do(s.sayFaults)
 	if s.cfg.Logf != nil {
 		s.eng.do(func() {
 			s.cfg.Logf("%v of virtual time, %d queues in shared memory, %d copied", s.m.eng.Now(), s.files.shared, s.files.copied)

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -31,6 +32,7 @@ type started struct {
 	work          *outfile.Dir // folder that the janitor removes, with the socket of the wire
 	janitor       int          // its pid
 	janitorSocket int          // its socket
+	reads         int          // a descriptor that says whether files of devices were opened where they are mounted; -1: none
 }
 
 // findProgram is the program's path. A program of another architecture would slip
@@ -59,7 +61,7 @@ func findProgram(name string) (string, error) {
 // start makes the child, its janitor and the files of the devices. The calling
 // goroutine stays on its thread, since the child dies with the thread that made it.
 func start(ctx context.Context, cfg *Config, path string, devices []tree.Device, interfaces []ownInterface) (s *started, err error) {
-	s = &started{sock: -1, listener: -1, janitorSocket: -1}
+	s = &started{sock: -1, listener: -1, janitorSocket: -1, reads: -1}
 	defer func() {
 		if err != nil {
 			s.abandon()
@@ -90,6 +92,7 @@ func start(ctx context.Context, cfg *Config, path string, devices []tree.Device,
 		return s, err
 	}
 	if r.Mounted {
+		s.takeReads(r.Reads)
 		return s, nil
 	}
 	s.tree, err = tree.Build(s.work.Path, devices)
@@ -240,12 +243,63 @@ func (s *started) abandon() {
 		_ = unix.Kill(s.pid, unix.SIGKILL)
 		_, _ = unix.Wait4(s.pid, nil, 0, nil)
 	}
-	for _, fd := range []int{s.sock, s.listener} {
+	for _, fd := range []int{s.sock, s.listener, s.reads} {
 		if fd >= 0 {
 			_ = unix.Close(fd)
 		}
 	}
 	s.endJanitor()
+}
+
+// takeReads takes a descriptor of the child.
+func (s *started) takeReads(fd int) {
+	p, err := unix.PidfdOpen(s.pid, 0)
+	if err != nil || fd < 0 {
+		return
+	}
+	defer unix.Close(p)
+	if s.reads, err = unix.PidfdGetfd(p, fd, 0); err != nil {
+		s.reads = -1
+	}
+}
+
+// watchFiles adds to what filesWereRead knows of the files that lie elsewhere: those that change with a port, and counters that are still 0.
+func (s *started) watchFiles(m *machine, devices []tree.Device) {
+	if s.reads < 0 {
+		return
+	}
+	watch := func(path string) { _, _ = unix.InotifyAddWatch(s.reads, path, unix.IN_OPEN|unix.IN_ONESHOT) }
+	for k, d := range m.devs {
+		for _, p := range devices[k].Ports {
+			watch(p.Live)
+		}
+		for _, files := range d.counters.all() {
+			for _, f := range files {
+				watch(fmt.Sprintf("/proc/self/fd/%d", f.fd))
+			}
+		}
+	}
+}
+
+// filesWereRead reports whether a program has opened files of devices where they are mounted.
+func (s *started) filesWereRead() bool {
+	if s.reads < 0 {
+		return false
+	}
+	var b [16 * (unix.SizeofInotifyEvent + unix.NAME_MAX + 1)]byte
+	for {
+		n, err := unix.Read(s.reads, b[:])
+		if err != nil || n == 0 {
+			return false
+		}
+		for at := 0; at+unix.SizeofInotifyEvent <= n; { // others tell of the end of the mounts
+			e := (*unix.InotifyEvent)(unsafe.Pointer(&b[at]))
+			if e.Mask&unix.IN_OPEN != 0 {
+				return true
+			}
+			at += unix.SizeofInotifyEvent + int(e.Len)
+		}
+	}
 }
 
 // endJanitor asks the janitor to end, and removes the work folder.

@@ -3,6 +3,7 @@ package network
 import (
 	"github.com/rdmasim/rdmasim/roce/fault"
 	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/hca"
 )
 
 // faults are the rules that act on frames.
@@ -11,9 +12,13 @@ type faults struct{ script fault.Script }
 // Plan carries out what a file of faults says of frames and links. Events beside the wire have nothing here that
 // they could name, and are refused.
 func (n *Network) Plan(p *fault.Plan) error {
-	t := fault.Target{Cannot: func(fault.EventKind) string {
+	return n.PlanFor(p, fault.Target{Cannot: func(fault.EventKind) string {
 		return "programs and devices are not the simulator's own; only frames and links are"
-	}}
+	}})
+}
+
+// PlanFor is Plan where the target, whose ports are the network's, has what events name; they are the caller's.
+func (n *Network) PlanFor(p *fault.Plan, t fault.Target) error {
 	for _, x := range n.ports {
 		t.Ports = append(t.Ports, x.link.Name())
 	}
@@ -42,6 +47,15 @@ func (n *Network) Plan(p *fault.Plan) error {
 		}
 	}
 	return nil
+}
+
+// Unplug takes the link of a device down.
+func (n *Network) Unplug(d *hca.Device) {
+	for i := range n.ports {
+		if n.ports[i].guid == d.Identity().GUID {
+			n.ports[i].link.SetLink(false)
+		}
+	}
 }
 
 // Rules counts, for each rule of the plan, the frames that matched it and those that it acted upon.

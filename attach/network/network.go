@@ -167,5 +167,15 @@ func (n *Network) join(d *hca.Device, p *link.Port, sw *link.Switch) {
 	}
 }
 
+// PortCounters reads the counters of a device's port.
+func (n *Network) PortCounters(d *hca.Device) func() *link.Counters {
+	for i := range n.ports {
+		if n.ports[i].guid == d.Identity().GUID {
+			return n.ports[i].link.Counters
+		}
+	}
+	return func() *link.Counters { return &link.Counters{} }
+}
+
 // InfiniBand reports whether the links are InfiniBand, whose subnet manager gives the ports their addresses.
 func (n *Network) InfiniBand() bool { return n.manager != nil }

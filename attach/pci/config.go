@@ -5,6 +5,7 @@ package pci
 import (
 	"math/bits"
 
+	"github.com/rdmasim/rdmasim/sim/profile"
 	"github.com/rdmasim/rdmasim/uapi"
 )
 
@@ -31,9 +32,6 @@ const (
 	subsystem      = 0x0007
 	classEthernet  = 0x0200
 	classIB        = 0x0207
-
-	linkSpeed8GT = 3 // PCI Express 3.0
-	linkWidth    = 16
 )
 
 // configSpace is the configuration space of a function. A write changes the bits that mask has set.
@@ -50,6 +48,43 @@ type identity struct {
 	bar      uint64 // size of BAR 0, a power of two
 	vectors  int
 	payload  int // largest payload of a TLP (MPS), in bytes
+	link     ExpressLink
+}
+
+// ExpressLink is a link of PCI Express: the code of its speed (3 is 8 GT/s), and its lanes.
+type ExpressLink struct{ Speed, Lanes int }
+
+// LinkOf is the link of a function whose TLPs can use a bandwidth, in bit/s: the oldest with 8 or 16 lanes that carries it, with 128 bits in
+// 130, from PCI Express 3.0 on, as all parts of mlx5 have. Speed and lanes themselves are no values of a profile.
+func LinkOf(bandwidth uint64) ExpressLink {
+	for l := (ExpressLink{Speed: 3}); ; l.Speed++ {
+		for l.Lanes = 8; l.Lanes <= 16; l.Lanes *= 2 {
+			if bandwidth <= uint64(l.GT())*uint64(l.Lanes)*1e9/130*128 || l.Speed == lastSpeed && l.Lanes == 16 {
+				return l
+			}
+		}
+	}
+}
+
+// lastSpeed is that of PCI Express 6.0.
+const lastSpeed = 6
+
+// GT is the speed in GT/s.
+func (l ExpressLink) GT() int { return 1 << l.Speed }
+
+// ConfigSpace is the configuration space of a device of a resolved profile with BAR 0 at an address, as a driver has set it up, up to its last capability.
+func ConfigSpace(p *profile.Profile, bar0, size uint64) []byte {
+	s := newConfigSpace(identity{
+		device: p.Kernel.PCIDevice, revision: p.Kernel.PCIRevision, ib: p.Link.InfiniBand, bar: size,
+		vectors: min(p.HCA.Vectors, maxVectors), payload: p.PCIe.MPS, link: LinkOf(p.PCIe.Bandwidth),
+	})
+	h := uapi.PCIHeader(s.b[:])
+	h.SetCommand(uapi.PCICommandMemory | uapi.PCICommandMaster)
+	h.SetBAR0(h.BAR0() | uint32(bar0))
+	h.SetBAR1(uint32(bar0 >> 32))
+	m := uapi.PCIMSIXCap(s.b[atMSIX:])
+	m.SetControl(m.Control() | uapi.PCIMSIXEnable)
+	return s.b[:atMSIX+uapi.PCIMSIXCapSize]
 }
 
 func newConfigSpace(id identity) *configSpace {
@@ -72,10 +107,11 @@ func newConfigSpace(id identity) *configSpace {
 	x.SetNext(atMSIX)
 	x.SetFlags(uapi.PCIExpressVersion2) // of an endpoint, type 0
 	x.SetDeviceCap(uint32(bits.Len(uint(id.payload))-8) | uapi.PCIExpressRoleBased | uapi.PCIExpressFLR)
-	x.SetLinkCap(linkSpeed8GT | linkWidth<<4)
-	x.SetLinkStatus(linkSpeed8GT | linkWidth<<4)
-	x.SetLinkCap2(1<<(linkSpeed8GT+1) - 2)
-	x.SetLinkControl2(linkSpeed8GT)
+	link := uint16(id.link.Speed | id.link.Lanes<<4)
+	x.SetLinkCap(uint32(link))
+	x.SetLinkStatus(link)
+	x.SetLinkCap2(1<<(id.link.Speed+1) - 2)
+	x.SetLinkControl2(uint16(id.link.Speed))
 	m := uapi.PCIMSIXCap(s.b[atMSIX:])
 	m.SetID(uapi.PCICapMSIX)
 	m.SetControl(uint16(id.vectors - 1))

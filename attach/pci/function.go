@@ -55,7 +55,7 @@ func newFunction(m *machine, name string, k int) *function {
 	f.link.Attach(&f.bar, f.interrupt)
 	f.space = *newConfigSpace(identity{
 		device: p.Kernel.PCIDevice, revision: p.Kernel.PCIRevision, ib: p.Link.InfiniBand,
-		bar: f.bar.BAR0Size(), vectors: f.vectors(), payload: p.PCIe.MPS,
+		bar: f.bar.BAR0Size(), vectors: f.vectors(), payload: p.PCIe.MPS, link: LinkOf(p.PCIe.Bandwidth),
 	})
 	f.life.refusals = map[refusal]uint64{}
 	return f

@@ -3,7 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,6 +17,7 @@ import (
 	"github.com/rdmasim/rdmasim/internal/cli/input/commands"
 	"github.com/rdmasim/rdmasim/internal/cli/outfile"
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
+	"github.com/rdmasim/rdmasim/roce/fault"
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
@@ -24,7 +28,7 @@ func (s programStatus) Error() string { return fmt.Sprintf("the program ended wi
 
 func execCommand() *cobra.Command {
 	var cfg exec.Config
-	var name, uar, queues, memory string
+	var name, uar, queues, memory, faults, loss string
 	var verbose, refused bool
 	odp := true
 	c := &cobra.Command{
@@ -75,13 +79,16 @@ the program, or 2 if it cannot be started.`,
 					return &experiment.UsageError{Err: fmt.Errorf("--limit-memory %q: a size above 0 is needed, such as 8GiB", memory)}
 				}
 			}
+			if cfg.Faults, err = readFaults(c, faults, loss); err != nil {
+				return err
+			}
 			if cfg.Socket != "" && cfg.Guests == 0 {
 				return &experiment.UsageError{Err: errors.New("exec: --socket is for guests: give their number with --guests")}
 			}
-			if err := errors.Join(input.NamesGiven(c.Flags(), "pcap", "trace", "uar-log"), input.Needs(c.Flags(), "pcap-limit", "pcap")); err != nil {
+			if err := errors.Join(input.NamesGiven(c.Flags(), "pcap", "trace", "uar-log", "fault"), input.Needs(c.Flags(), "pcap-limit", "pcap")); err != nil {
 				return &experiment.UsageError{Err: fmt.Errorf("exec: %w", err)}
 			}
-			if err := outfile.Distinct([]outfile.Named{{Flag: "--pcap", Path: cfg.Pcap}, {Flag: "--trace", Path: cfg.Trace}, {Flag: "--uar-log", Path: cfg.UARLog}, {Flag: "--socket", Path: cfg.Socket}}, nil); err != nil {
+			if err := outfile.Distinct([]outfile.Named{{Flag: "--pcap", Path: cfg.Pcap}, {Flag: "--trace", Path: cfg.Trace}, {Flag: "--uar-log", Path: cfg.UARLog}, {Flag: "--socket", Path: cfg.Socket}}, []outfile.Named{{Flag: "--fault", Path: faults}}); err != nil {
 				return &experiment.UsageError{Err: fmt.Errorf("exec: %w", err)}
 			}
 			if !exec.Nested() { // otherwise the session is that of another command
@@ -113,6 +120,8 @@ the program, or 2 if it cannot be started.`,
 	f.Uint64Var(&cfg.Seed, "seed", 1, "seed of the device's random choices")
 	f.StringVar(&cfg.Pcap, "pcap", "", "write the frames to this pcapng `FILE`, with virtual time in nanoseconds")
 	input.SizeVar(f, &cfg.PcapLimit, "pcap-limit", 64<<20, "end the capture after this `SIZE` of frames; 0: no limit")
+	f.StringVar(&faults, "fault", "", "inject the faults of this YAML `FILE` (docs/wire.md): on the wire, links down, devices removed, processes killed")
+	f.StringVar(&loss, "loss", "", "lose this `SHARE` of all frames at random, such as 0.1%")
 	f.StringVar(&cfg.Trace, "trace", "", "write a timeline to this `FILE` (Trace Event JSON, for Perfetto)")
 	f.StringVar(&cfg.UARLog, "uar-log", "", "write to this `FILE` a line for each store to a doorbell register: page, register, half, and what was written")
 	f.BoolVar(&cfg.Throttle, "throttle", false, "do not let virtual time run ahead of real time, so that bandwidth does not exceed the profile's")
@@ -128,4 +137,33 @@ the program, or 2 if it cannot be started.`,
 	f.BoolVar(&cfg.OwnNetwork, "own-network", false, "give the programs a network of their own, in which each device has an interface with its address (sim0, ...; on InfiniBand ib0, ...); they reach no other host by IP")
 	f.BoolVar(&cfg.PathCalls, "path-calls", false, "as root, offer the device files as for an ordinary user: by answering path calls, without mounts")
 	return c
+}
+
+// readFaults is the plan of --fault and --loss, nil: there is none.
+func readFaults(c *cobra.Command, name, loss string) (plan *fault.Plan, err error) {
+	if plan, err = faultFile(c, name); err != nil || loss == "" {
+		return plan, err
+	}
+	share, err := strconv.ParseFloat(strings.TrimSuffix(loss, "%"), 64)
+	perMillion := math.Round(share * 1e4)
+	if err != nil || !strings.HasSuffix(loss, "%") || !(perMillion >= 1 && perMillion <= 1e6) {
+		return nil, &experiment.UsageError{Err: fmt.Errorf("--loss %q: a share from 0.0001%% to 100%% is needed, such as 0.1%%", loss)}
+	}
+	return exec.Loss(plan, uint32(perMillion)), nil
+}
+
+// faultFile reads the file of --fault; the name is empty without one.
+func faultFile(c *cobra.Command, name string) (*fault.Plan, error) {
+	if name == "" {
+		return nil, nil
+	}
+	src, err := input.ReadFile(c.Context(), name)
+	if err != nil {
+		return nil, &experiment.UsageError{Err: fmt.Errorf("--fault: %w", err)}
+	}
+	plan, err := fault.Parse(name, src)
+	if err != nil {
+		return nil, &experiment.UsageError{Err: err}
+	}
+	return plan, nil
 }

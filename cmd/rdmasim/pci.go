@@ -12,7 +12,6 @@ import (
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/internal/cli/input/commands"
 	"github.com/rdmasim/rdmasim/internal/cli/outfile"
-	"github.com/rdmasim/rdmasim/roce/fault"
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
@@ -83,14 +82,8 @@ func (f *adapterFlags) config(c *cobra.Command, outputs ...outfile.Named) (*pci.
 		return nil, &experiment.UsageError{Err: err}
 	}
 	noteTiming(c, c.Name(), f.cfg.Profile)
-	if f.faults != "" {
-		src, err := input.ReadFile(c.Context(), f.faults)
-		if err != nil {
-			return nil, &experiment.UsageError{Err: fmt.Errorf("--fault: %w", err)}
-		}
-		if f.cfg.Faults, err = fault.Parse(f.faults, src); err != nil {
-			return nil, &experiment.UsageError{Err: err}
-		}
+	if f.cfg.Faults, err = faultFile(c, f.faults); err != nil {
+		return nil, err
 	}
 	return &f.cfg, nil
 }

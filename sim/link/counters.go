@@ -52,6 +52,12 @@ func (p *Port) Each(f func(name string, value uint64)) {
 	f("sim_credit_wait_ps", uint64(p.lanes.StallFor))
 }
 
+// Counters reads the port's counters.
+func (p *Port) Counters() *Counters {
+	p.settle()
+	return &p.C
+}
+
 // HardwareCounters adds the port's counters that a device has, under their names there.
 func (p *Port) HardwareCounters(to map[string]uint64) {
 	p.Each(func(name string, v uint64) {

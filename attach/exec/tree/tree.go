@@ -13,8 +13,11 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/rdmasim/rdmasim/uapi"
 )
 
 // Device is what the files say of a device.
@@ -23,10 +26,8 @@ type Device struct {
 	NodeGUID, SysImageGUID uint64
 	FWVer, BoardID         string
 	HWRev                  uint32
-	PCIDevice              uint16 // ConnectX-5 is 0x1017
-	PCIRevision            uint8
-	NetDev                 string // the interface that GIDs belong to
-	OwnNetDev              bool   // it is the device's own
+	PCI                    PCI
+	Net                    Net
 	Ports                  []Port
 	Counters               []Link // files of its folder in infiniband_verbs
 }
@@ -45,6 +46,7 @@ type Port struct {
 	LID, SMLID uint16
 	CapMask    uint32
 	HWCounters []Link // files of its folder hw_counters
+	Counters   []Link // files of its folder counters
 	// Live is the folder of the files that may change, to which links lead (WriteLive); empty: none does.
 	Live string
 }
@@ -84,31 +86,31 @@ func IsChannel(p string) bool {
 // channelABI is the version of rdma_cm's user ABI (RDMA_USER_CM_ABI_VERSION).
 const channelABI = "4"
 
-// VendorID of Mellanox in PCI.
-const vendorID = 0x15b3
-
 // Tree is a folder with the files.
 type Tree struct {
-	Dir   string // holds class and dev
+	Dir   string // holds bus, class, dev and devices
 	Count int    // devices
+	// links are the symbolic links among the files of sysfs that lead to others of them, by the paths that programs see.
+	links map[string]string
+	owned []owned
+	host  sync.Once // addHost
 }
 
 // Build makes the files in dir, which exists and is empty.
 func Build(dir string, devices []Device) (*Tree, error) {
-	b := builder{dir: dir}
+	b := builder{dir: dir, links: map[string]string{}}
 	b.file("class/infiniband_verbs/abi_version", "6")
 	b.file("class/misc/rdma_cm/abi_version", channelABI)
 	b.file("class/misc/rdma_cm/dev", fmt.Sprintf("%d:%d", ChannelMajor, ChannelMinor))
 	b.file("dev/infiniband/"+path.Base(channelPath), "")
-	for k, d := range devices {
-		b.verbs(k, &d)
-		b.device("class/infiniband/"+d.Name, &d)
+	for k := range devices {
+		b.function(k, &devices[k])
 		b.file("dev/infiniband/"+filepath.Base(DevFile(k)), "")
 	}
 	if b.err != nil {
 		return nil, fmt.Errorf("files of the devices: %w", b.err)
 	}
-	return &Tree{Dir: dir, Count: len(devices)}, nil
+	return &Tree{Dir: dir, Count: len(devices), links: b.links, owned: ownedBy(devices)}, nil
 }
 
 // builder makes files. Those of the same contents are one file with several names: most entries of the tables of a port are equal, and file
@@ -118,6 +120,7 @@ type builder struct {
 	err   error
 	files map[string]string // by contents
 	made  string            // folder that was made last
+	links map[string]string // of Tree
 }
 
 // file writes a line; the first error stays.
@@ -172,36 +175,39 @@ func create(path, text string) error {
 	return nil
 }
 
-func (b *builder) verbs(k int, d *Device) {
-	dir := fmt.Sprintf("class/infiniband_verbs/uverbs%d/", k)
-	b.file(dir+"ibdev", d.Name)
-	b.file(dir+"abi_version", "1") // of mlx5
-	b.file(dir+"dev", fmt.Sprintf("%d:%d", Major, FirstMinor+k))
-	b.pci(dir+"device/", d)
+// verbs is the folder of infiniband_verbs.
+func (b *builder) verbs(dir string, k int, d *Device) {
+	b.file(dir+"/ibdev", d.Name)
+	b.file(dir+"/abi_version", "1") // of mlx5
+	b.file(dir+"/dev", fmt.Sprintf("%d:%d", Major, FirstMinor+k))
+	b.file(dir+"/uevent", fmt.Sprintf("MAJOR=%d\nMINOR=%d\nDEVNAME=infiniband/uverbs%d", Major, FirstMinor+k, k))
 	for _, l := range d.Counters {
-		b.link(dir+l.Name, l.To)
+		b.away(dir+"/"+l.Name, l.To)
 	}
 }
 
-// link makes a symbolic link.
-func (b *builder) link(name, to string) {
+// away makes a symbolic link to a file elsewhere.
+func (b *builder) away(name, to string) {
 	if b.err == nil {
 		b.err = os.Symlink(to, filepath.Join(b.dir, name))
 	}
 }
 
-// pci is the folder of the PCI function.
-func (b *builder) pci(dir string, d *Device) {
-	b.file(dir+"vendor", fmt.Sprintf("0x%04x", vendorID))
-	b.file(dir+"device", fmt.Sprintf("0x%04x", d.PCIDevice))
-	b.file(dir+"subsystem_vendor", fmt.Sprintf("0x%04x", vendorID))
-	b.file(dir+"subsystem_device", "0x0008")
-	b.file(dir+"revision", fmt.Sprintf("0x%02x", d.PCIRevision))
-	b.file(dir+"class", "0x020000")
-	b.file(dir+"modalias", fmt.Sprintf("pci:v%08Xd%08Xsv%08Xsd00000008bc02sc00i00", vendorID, d.PCIDevice, vendorID))
-	b.file(dir+"numa_node", "-1")
-	b.file(dir+"local_cpus", "1")
-	b.file(dir+"local_cpulist", "0")
+// link makes a symbolic link to another of the files, as sysfs has it: relative.
+func (b *builder) link(name, to string) {
+	if b.err != nil {
+		return
+	}
+	path := filepath.Join(b.dir, name)
+	if dir := filepath.Dir(path); dir != b.made {
+		if b.err, b.made = os.MkdirAll(dir, 0o755), dir; b.err != nil {
+			return
+		}
+	}
+	rel, err := filepath.Rel(filepath.Dir(name), filepath.Dir(to))
+	rel = filepath.Join(rel, filepath.Base(to))
+	b.err = errors.Join(err, os.Symlink(rel, path))
+	b.links["/sys/"+name] = rel
 }
 
 // infiniBand is the link layer of a port whose GIDs belong to no interface.
@@ -228,15 +234,18 @@ func (b *builder) device(dir string, d *Device) {
 	b.file(dir+"/node_desc", "rdmasim "+d.Name)
 	b.file(dir+"/fw_ver", d.FWVer)
 	b.file(dir+"/board_id", d.BoardID)
-	b.file(dir+"/hca_type", fmt.Sprintf("MT%d", d.PCIDevice))
+	b.file(dir+"/hca_type", fmt.Sprintf("MT%d", uapi.PCIHeader(d.PCI.Config).DeviceID()))
 	b.file(dir+"/hw_rev", fmt.Sprintf("%x", d.HWRev))
-	b.pci(dir+"/device/", d)
-	if d.OwnNetDev {
-		b.file(dir+"/device/net/"+d.NetDev+"/dev_port", "0")
-	}
+	b.file(dir+"/uevent", "NAME="+d.Name)
 	for i := range d.Ports {
 		b.port(fmt.Sprintf("%s/ports/%d", dir, i+1), d, &d.Ports[i])
 	}
+}
+
+// zeroCounters are the counters of a port of which the model has none.
+var zeroCounters = []string{
+	"VL15_dropped", "excessive_buffer_overrun_errors", "link_error_recovery", "local_link_integrity_errors", "port_rcv_constraint_errors",
+	"port_rcv_remote_physical_errors", "port_rcv_switch_relay_errors", "port_xmit_constraint_errors", "port_xmit_wait", "symbol_error",
 }
 
 func (b *builder) port(dir string, d *Device, p *Port) {
@@ -249,7 +258,15 @@ func (b *builder) port(dir string, d *Device, p *Port) {
 		b.file(dir+"/hw_counters/lifespan", "10") // ms that the kernel keeps a value, RDMA_HW_STATS_DEFAULT_LIFESPAN
 	}
 	for _, l := range p.HWCounters {
-		b.link(dir+"/hw_counters/"+l.Name, l.To)
+		b.away(dir+"/hw_counters/"+l.Name, l.To)
+	}
+	if len(p.Counters) > 0 {
+		for _, name := range zeroCounters {
+			b.file(dir+"/counters/"+name, "0")
+		}
+	}
+	for _, l := range p.Counters {
+		b.away(dir+"/counters/"+l.Name, l.To)
 	}
 	for _, f := range p.changing() {
 		if p.Live == "" {
@@ -258,7 +275,7 @@ func (b *builder) port(dir string, d *Device, p *Port) {
 	}
 	for _, name := range changingNames {
 		if p.Live != "" {
-			b.link(dir+"/"+name, filepath.Join(p.Live, name))
+			b.away(dir+"/"+name, filepath.Join(p.Live, name))
 		}
 	}
 	for i := range p.GIDs {
@@ -268,7 +285,7 @@ func (b *builder) port(dir string, d *Device, p *Port) {
 		}
 		b.file(fmt.Sprintf("%s/gid_attrs/types/%d", dir, i), g.Type)
 		if p.LinkLayer != infiniBand { // the kernel knows no interface of such an entry
-			b.file(fmt.Sprintf("%s/gid_attrs/ndevs/%d", dir, i), d.NetDev)
+			b.file(fmt.Sprintf("%s/gid_attrs/ndevs/%d", dir, i), d.Net.Name)
 		}
 	}
 }

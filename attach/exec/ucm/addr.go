@@ -3,6 +3,8 @@
 package ucm
 
 import (
+	"errors"
+	"fmt"
 	"net/netip"
 	"strconv"
 	"syscall"
@@ -27,6 +29,11 @@ func addrSize(b []byte) int {
 	return 0
 }
 
+// errProbe marks what librdmacm asks to find out whether there is AF_IB.
+var errProbe = errors.New("probe")
+
+var errAFIB = errors.New("addresses of AF_IB are not modelled")
+
 // address is the address in a structure of the ABI. The zero value is none. Addresses of AF_IB have no form in the model.
 func (k *command) address(b []byte) (a netip.AddrPort, err error) {
 	switch uapi.SockaddrIn(b).Family() {
@@ -43,7 +50,7 @@ func (k *command) address(b []byte) (a netip.AddrPort, err error) {
 		}
 		return netip.AddrPortFrom(ip, s.Port()), nil
 	}
-	return a, k.errorf(syscall.EAFNOSUPPORT, "addresses of AF_IB are not modelled")
+	return a, fmt.Errorf("%s: %w: %w", k.name, errAFIB, syscall.EAFNOSUPPORT)
 }
 
 // sized is an address with the length that the program gives of it.

@@ -4,6 +4,7 @@ package ucm
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"syscall"
 
@@ -143,6 +144,9 @@ func (k *command) bind() error {
 		return k.errorf(syscall.EINVAL, "reserved field %#x", in.Reserved())
 	}
 	a, err := k.sized(in.Addr(), int(in.AddrSize()))
+	if errors.Is(err, errAFIB) {
+		return fmt.Errorf("%w: %w", errProbe, err)
+	}
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ type Caller interface {
 
 // File is an open channel file.
 type File struct {
-	// Logf, when not nil, receives the reason for every command that fails.
+	// Logf, when not nil, receives the reason for every command that fails, but for the one by which librdmacm finds out whether there is AF_IB.
 	Logf func(format string, args ...any)
 	// Objects bounds the ids and memberships of the file's process.
 	Objects *uverbs.Quota
@@ -78,7 +78,7 @@ func (f *File) Write(c Caller, addr, length uint64) (syscall.Errno, error) {
 	if err == nil || errors.Is(err, ErrWait) {
 		return 0, err
 	}
-	if f.Logf != nil {
+	if f.Logf != nil && !errors.Is(err, errProbe) {
 		f.Logf("rdma_cm: %v", err)
 	}
 	var e syscall.Errno

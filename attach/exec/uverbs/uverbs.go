@@ -20,6 +20,7 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim/cpu"
 	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/uapi"
@@ -31,7 +32,7 @@ type File struct {
 	// kernel model of the static generation, it gets a table of static bfregs, as from a
 	// kernel before 5.8.
 	DynamicUARs bool
-	// Logf, when not nil, receives the reason for every call that fails.
+	// Logf, when not nil, receives the reason for every call that fails, but for those by which libraries find out what there is.
 	Logf func(format string, args ...any)
 	// OnNoPaging, when not nil, is called when a registration on demand is refused.
 	OnNoPaging func()
@@ -91,10 +92,25 @@ func (f *File) Ioctl(c Caller, arg uint64) syscall.Errno {
 	if err == nil {
 		return 0
 	}
-	if f.Logf != nil {
+	if f.Logf != nil && (k == nil || !probes(k, err)) {
 		f.Logf("uverbs: %v", err)
 	}
 	return errnoOf(err)
+}
+
+// probes reports whether a call that has failed is one by which a library finds out what there is, and goes on without it: libibverbs reads
+// the table of GIDs and tries whether commands can be ioctls, with a command that is none; libmlx5 asks the firmware for its capabilities.
+func probes(k *uapi.Call, err error) bool {
+	switch [2]uint16{k.Method.Object, k.Method.ID} {
+	case [2]uint16{uapi.ObjectDevice, uapi.DeviceQueryGIDEntry}:
+		return errors.Is(err, syscall.ENODATA)
+	case [2]uint16{uapi.ObjectDevice, uapi.DeviceInvokeWrite}:
+		return errors.Is(err, syscall.ENOSPC) && k.Len(uapi.InvokeWriteCoreIn) == 0
+	case [2]uint16{uapi.ObjectDEVX, uapi.DEVXOther}:
+		cmd, _ := k.In(uapi.DEVXOtherIn, prm.QueryHCACapInSize)
+		return errors.Is(err, syscall.EPROTONOSUPPORT) && cmd != nil && prm.CmdIn(cmd).Opcode() == prm.OpQueryHCACap
+	}
+	return false
 }
 
 // errnoOf is the errno inside an error, 0 for nil, and EIO for an error without one.
