@@ -82,3 +82,12 @@ func (e *UsageError) Unwrap() error { return e.Err }
 
 // ErrPlatform is the error of Run on other machines.
 var ErrPlatform = errors.New("exec needs Linux on x86-64")
+
+// Loss is a plan with one rule, which loses frames at random: 1,000 in a million are 0.1 %.
+func Loss(plan *fault.Plan, perMillion uint32) *fault.Plan {
+	if plan == nil {
+		plan = &fault.Plan{}
+	}
+	plan.Rules = append(plan.Rules, fault.Rule{Action: fault.Drop, Chance: perMillion})
+	return plan
+}

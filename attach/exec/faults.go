@@ -113,12 +113,3 @@ func (s *session) sayFaults() {
 			plain.Count(of(prm.QCImpliedNAKSeqErr), "missing response"), plain.Count(of(prm.QCReqTransportRetriesExceeded, prm.QCReqRNRRetriesExceeded), "connection"))
 	}
 }
-
-// Loss is a plan with one rule, which loses frames at random: 1,000 in a million are 0.1 %.
-func Loss(plan *fault.Plan, perMillion uint32) *fault.Plan {
-	if plan == nil {
-		plan = &fault.Plan{}
-	}
-	plan.Rules = append(plan.Rules, fault.Rule{Action: fault.Drop, Chance: perMillion})
-	return plan
-}
