@@ -42,7 +42,7 @@ type CQ struct {
 	added   int // entries ever
 	armed   armed
 	weak    bool // armed while an event had not been taken, which may do nothing
-	fewest  int // events that have to come, and that may
+	fewest  int  // events that have to come, and that may
 	most    int
 	delayed bool // moderated: events come late, or with further completions
 }
