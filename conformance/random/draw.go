@@ -123,7 +123,8 @@ func (d *Draw) Programs() *rapid.Generator[Program] {
 			}
 		}
 		p.Regions = rapid.SliceOfN(rapid.Custom(region), 1, maxRegions).Draw(t, "regions")
-		p.Steps = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Step { return d.step(t, &p) }), 1, maxSteps).Draw(t, "steps")
+		least := rapid.SampledFrom([]int{1, 1, 6, 14, maxSteps}).Draw(t, "fewest steps") // rapid prefers short lists
+		p.Steps = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Step { return d.step(t, &p) }), least, maxSteps).Draw(t, "steps")
 		return p
 	})
 }
