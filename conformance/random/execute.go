@@ -37,6 +37,7 @@ type run struct {
 	lastM *model.MR
 	sent  uint64 // that number
 
+	renewed int        // the step that made the queue pairs, but for the first
 	awaited [2][]Piece // of receives that are posted
 	rows    []byte     // scratch
 }

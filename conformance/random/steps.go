@@ -93,7 +93,7 @@ func (r *run) toError(i, k int) {
 func (r *run) query(i, k int) {
 	a, _, err := r.qps[k].Query(r.c.T, allAttributes)
 	if r.out.Streams != nil {
-		r.call("step %d: query %s: %s, %s", i+1, side(k), errnoName(err), a.State)
+		r.call("step %d: query %s: %s", i+1, side(k), errnoName(err))
 	}
 	r.judge(i, "ibv_query_qp of "+side(k), r.qm[k].Query(&a, err))
 }
@@ -149,6 +149,7 @@ func (r *run) restart(i int) {
 // renew destroys both queue pairs as they are, and connects others to the same CQs.
 func (r *run) renew(i int) {
 	r.asyncEvents(i)
+	r.renewed = i
 	for k, q := range r.qps {
 		q.DestroyNow(r.c)
 		r.judge(i, "ibv_destroy_qp", r.qm[k].Destroy(nil))
