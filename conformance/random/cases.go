@@ -2,6 +2,7 @@ package random
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/rdmasim/rdmasim/conformance/spec"
 )
@@ -9,20 +10,30 @@ import (
 // Register adds the cases: a fixed set of drawn programs each, which the model judges.
 func Register(s *spec.Suite) {
 	rc := func(p *Program) bool { return !p.UC && !p.SRQ }
-	s.Case("RAND-001", fixed(1, Has{}, rc))
-	s.Case("RAND-002", fixed(2, Has{Atomic: true}, rc))
-	s.Case("RAND-003", fixed(3, Has{SRQ: true}, func(p *Program) bool { return p.SRQ }))
-	s.Case("RAND-004", fixed(4, Has{UC: true}, func(p *Program) bool { return p.UC }))
-	s.Case("RAND-005", fixed(5, Has{Resize: true}, func(p *Program) bool { return p.steps(StepResize) }))
-	s.Case("RAND-006", fixed(6, Has{Events: true}, func(p *Program) bool { return p.steps(StepArm) }))
-	s.Case("RAND-007", fixed(7, Has{Rereg: true}, func(p *Program) bool { return p.steps(StepRereg) }))
-	s.Case("RAND-008", fixed(8, Has{Atomic: true, SRQ: true, UC: true, Resize: true, Events: true, Rereg: true}, func(*Program) bool { return true }))
+	for i, x := range []struct {
+		has    Has
+		wanted func(*Program) bool
+	}{
+		{Has{}, rc},
+		{Has{Atomic: true}, rc},
+		{Has{SRQ: true}, func(p *Program) bool { return p.SRQ }},
+		{Has{UC: true}, func(p *Program) bool { return p.UC }},
+		{Has{Resize: true}, func(p *Program) bool { return p.steps(StepResize) }},
+		{Has{Events: true}, func(p *Program) bool { return p.steps(StepArm) }},
+		{Has{Rereg: true}, func(p *Program) bool { return p.steps(StepRereg) }},
+		{Has{Atomic: true, SRQ: true, UC: true, Resize: true, Events: true, Rereg: true}, func(*Program) bool { return true }},
+	} {
+		s.Case(fmt.Sprintf("RAND-%03d", i+1), fixed(i+1, x.has, x.wanted), spec.Deadline(caseDeadline))
+	}
 }
+
+// caseDeadline is long, since a request that nobody answers takes a card seconds.
+const caseDeadline = 20 * time.Minute
 
 // Programs of a case, and of a full run.
 const (
 	casePrograms = 25
-	fullPrograms = 250
+	fullPrograms = 100
 )
 
 // steps reports whether a step of the program is of the kind.
