@@ -204,14 +204,14 @@ func (c *CQ) Completion(w *verbs.WC) error {
 			}
 		}
 	}
-	for _, q := range c.queues { // an unsignaled request whose success was open has succeeded, if those behind it complete
-		if n := len(q.entries); n > 0 && q.entries[n-1].quiet && q.entries[n-1].decided != nil {
-			q.settle(n)
+	for _, q := range c.queues { // the receive of a message whose success is open decides it
+		if q.recv && q.qp.Peer.decide(w) {
 			return c.Completion(w)
 		}
 	}
-	for _, q := range c.queues { // the receive of a message whose success is open decides it
-		if q.recv && q.qp.Peer.decide(w) {
+	for _, q := range c.queues { // an unsignaled request whose success was open has succeeded, if those behind it complete
+		if n := len(q.entries); n > 0 && q.entries[n-1].quiet && q.entries[n-1].decided != nil {
+			q.settle(n)
 			return c.Completion(w)
 		}
 	}

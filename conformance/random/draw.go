@@ -144,7 +144,7 @@ func (d *Draw) step(t *rapid.T, p *Program) Step {
 		kind = StepRecv
 	}
 	s := Step{Kind: kind}
-	if kind != StepRestart && kind != StepRenew && kind != StepEvent && kind != StepLimit {
+	if kind != StepRestart && kind != StepEvent && kind != StepLimit {
 		s.Side = rapid.IntRange(0, 1).Draw(t, "side")
 	}
 	switch kind {
@@ -174,6 +174,8 @@ func (d *Draw) step(t *rapid.T, p *Program) Step {
 	case StepLimit:
 		s.Anchor = rapid.SampledFrom([]string{AnchorWaiting, AnchorNone, AnchorCap}).Draw(t, "anchor")
 		s.N = rapid.IntRange(-1, 2).Draw(t, "limit")
+	case StepRenew:
+		s.N = mostly(t, "polled in between", maxList)
 	case StepModify:
 		if rapid.Bool().Draw(t, "timer") {
 			s.N = rapid.IntRange(1, 31).Draw(t, "min_rnr_timer")

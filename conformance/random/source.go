@@ -154,7 +154,14 @@ func (p *Program) sourceStep(b *strings.Builder, i int, s *Step) {
 		fmt.Fprintf(b, "c.NoErr(\"dereg_mr\", m[%d].MR.Dereg(c.T))\n", s.Region)
 	case StepRestart, StepRenew:
 		if s.Kind == StepRenew {
-			b.WriteString("for i, x := range q {\nx.DestroyNow(c)\no := x.Opt\no.SendCQ, o.RecvCQ = x.SendCQ, x.RecvCQ\nq[i] = e.CreateQP(c, o)\n}\np.A, p.B = q[0], q[1]\np.Connect(c)\n")
+			fmt.Fprintf(b, "q[%d].DestroyNow(c)\n", s.Side)
+			for _, cq := range []string{"SendCQ", "RecvCQ"} {
+				if s.N > 0 {
+					fmt.Fprintf(b, "kit.RecordCompletions(c, %q, q[%d].%s, %d)\n", fmt.Sprintf("step %d: completion", i+1), 1-s.Side, cq, s.N)
+				}
+			}
+			fmt.Fprintf(b, "q[%d].DestroyNow(c)\n", 1-s.Side)
+			b.WriteString("for i, x := range q {\no := x.Opt\no.SendCQ, o.RecvCQ = x.SendCQ, x.RecvCQ\nq[i] = e.CreateQP(c, o)\n}\np.A, p.B = q[0], q[1]\np.Connect(c)\n")
 			return
 		}
 		b.WriteString("for _, x := range q {\nx.ModifyState(c, verbs.QPSErr)\nx.ModifyState(c, verbs.QPSReset)\n}\np.Connect(c)\n")

@@ -39,7 +39,7 @@ func (r *run) step(i int, s *Step) {
 	case StepRestart:
 		r.restart(i)
 	case StepRenew:
-		r.renew(i)
+		r.renew(i, s)
 	case StepPoll:
 		n := r.cq(s.Side, s.Recv)
 		r.poll(i, n, max(1, r.number(s, n)))
@@ -146,14 +146,20 @@ func (r *run) restart(i int) {
 	}
 }
 
-// renew destroys both queue pairs as they are, and connects others to the same CQs.
-func (r *run) renew(i int) {
+// renew destroys both queue pairs as they are, one after the other, and connects others to the same CQs. In between it
+// polls the other's CQs for N completions, which the end of the first has left.
+func (r *run) renew(i int, s *Step) {
 	r.asyncEvents(i)
 	r.renewed = i
-	for k, q := range r.qps {
-		q.DestroyNow(r.c)
+	for _, k := range []int{s.Side, 1 - s.Side} {
+		r.qps[k].DestroyNow(r.c)
 		r.judge(i, "ibv_destroy_qp", r.qm[k].Destroy(nil))
 		r.awaited[k] = nil
+		for _, recv := range []bool{false, true} {
+			if k == s.Side && s.N > 0 && !r.ended {
+				r.poll(i, r.cq(1-k, recv), s.N)
+			}
+		}
 	}
 	if r.ended {
 		return
