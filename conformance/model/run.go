@@ -260,9 +260,11 @@ func (q *QP) deliver(r *Request, data []byte, fuzzy bool) {
 		e.opcode = verbs.WCOpRecvRDMAImm
 	} else {
 		scatter(w.pieces, data, q.header())
-		if q.header() == 0 && len(data) <= inCQE && !fuzzy {
+		if q.header() == 0 && len(data) <= inCQE {
 			e.late, e.data = w.pieces, append([]byte(nil), data...)
-			blurLate(w.pieces, len(data), w.id+1)
+			if !fuzzy {
+				blurLate(w.pieces, len(data), w.id+1)
+			}
 		}
 		blurAll(w.pieces, q.header()+len(data), fuzzy)
 	}

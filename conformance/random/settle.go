@@ -199,7 +199,7 @@ func (r *run) end(i int) {
 		}
 	}
 	for k := range r.awaited {
-		r.awaited[k] = nil
+		r.awaited[k] = r.left(k)
 	}
 	r.events(i)
 	r.asyncEvents(i)

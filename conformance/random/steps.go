@@ -154,7 +154,7 @@ func (r *run) renew(i int, s *Step) {
 	for _, k := range []int{s.Side, 1 - s.Side} {
 		r.qps[k].DestroyNow(r.c)
 		r.judge(i, "ibv_destroy_qp", r.qm[k].Destroy(nil))
-		r.awaited[k] = nil
+		r.awaited[k] = r.left(k)
 		for _, recv := range []bool{false, true} {
 			if k == s.Side && s.N > 0 && !r.ended {
 				r.poll(i, r.cq(1-k, recv), s.N)
@@ -170,6 +170,14 @@ func (r *run) renew(i int, s *Step) {
 	}
 	r.create(o)
 	r.connect(i)
+}
+
+// left are the pieces of receives that stay when a side's queue pair ends: those in an SRQ.
+func (r *run) left(k int) []Piece {
+	if r.srq == nil {
+		return nil
+	}
+	return r.awaited[k]
 }
 
 // reserved is how many entries of a CQ are or may be taken by what is posted.
