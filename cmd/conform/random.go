@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rdmasim/rdmasim/conformance/harness"
+	"github.com/rdmasim/rdmasim/conformance/model"
 	"github.com/rdmasim/rdmasim/conformance/mutants"
 	"github.com/rdmasim/rdmasim/conformance/random"
 	"github.com/rdmasim/rdmasim/conformance/target/simulator"
@@ -34,20 +35,23 @@ type randomOptions struct {
 	device   string
 	port     int
 	gidIndex int
+	coverage bool
 }
 
 func newRandom() *cobra.Command {
 	o := &randomOptions{}
 	cmd := &cobra.Command{
 		Use:   "random",
-		Short: "Draw programs and compare what they do on two targets",
+		Short: "Draw programs and judge them by a model of verbs, on one target or two",
 		Long: "random draws programs of two connected queue pairs, RC or UC, with an SRQ or without, that post by ibv_post_send or by\n" +
-			"ibv_wr_*, runs each on two targets and compares what the verbs contract fixes: what calls return, the completions of each\n" +
-			"queue in their order, and the bytes in memory. Where the targets differ, it looks for a small program that shows the\n" +
-			"difference, and prints it as text, which --program runs again, and as a case in Go.\n" +
-			"The targets are the simulator and the hardware, or with --target=sim two profiles, or a simulator that breaks a rule.\n" +
+			"ibv_wr_*, and runs each on one target or two. A model of verbs judges each call, completion, event and byte in memory; it\n" +
+			"names the rule that is broken and its source. On two targets it also compares what they do. For a program that shows a\n" +
+			"difference it looks for a small one, and prints it as text, which --program runs again, and as a case in Go.\n" +
+			"Targets: the simulator and the hardware (sim,hw), one of them (--target=sim, --target=hw), or with --target=sim two\n" +
+			"profiles, or a simulator that breaks a rule.\n" +
 			"Exit status: 0 no difference was found, 1 one was, or a program did not end, 2 wrong usage, 130 interrupted.",
-		Example: "  conform random --programs 1000\n  conform random --target=sim --profile connectx-4,generic-roce\n" +
+		Example: "  conform random --target=sim --programs 1000 --coverage\n  conform random --programs 1000\n" +
+			"  conform random --target=sim --profile connectx-4,generic-roce\n" +
 			"  conform random --target=sim --mutant long-send-cut --case case.go",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -58,13 +62,14 @@ func newRandom() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return runRandom(cmd, o) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.target, "target", "sim,hw", "the two targets: sim,hw, or sim with two profiles or a mutant")
+	f.StringVar(&o.target, "target", "sim,hw", "sim,hw compares two; sim (with two profiles or a mutant: compares) and hw are judged alone")
 	f.StringSliceVar(&o.profiles, "profile", []string{simulator.DefaultProfile}, "`PROFILES` of the simulated device, by name or path of a file that ends in .yaml: one, or two that are compared")
 	f.StringVar(&o.mutant, "mutant", "", "compare the simulator with a simulator that breaks this rule (conform mutants --list)")
 	f.IntVar(&o.programs, "programs", 200, "number of programs to draw")
 	f.Uint64Var(&o.seed, "seed", 1, "root of the draws")
 	f.StringVar(&o.program, "program", "", "run this program, as it was printed, instead of drawing some")
 	f.DurationVar(&o.shrink, "shrink", time.Minute, "time for the search for a smaller program with the same difference")
+	f.BoolVar(&o.coverage, "coverage", false, "print which operations met which states of the model")
 	f.StringVar(&o.source, "case", "", "also write the program that shows a difference to `FILE`, as a case in Go")
 	f.StringVar(&o.device, "device", "", "device of the hardware, by its name in ibv_devices (default: the first with an active port)")
 	f.IntVar(&o.port, "port", 0, "port of the device (default: the first that is active)")
@@ -73,20 +78,19 @@ func newRandom() *cobra.Command {
 }
 
 // sides are the jobs of the two targets, and what they are called.
-func (o *randomOptions) sides(ctx context.Context) (jobs [2]harness.Job, names [2]string, err error) {
+func (o *randomOptions) sides(ctx context.Context) (jobs []harness.Job, names []string, err error) {
 	sims := make([]simProfile, len(o.profiles))
 	for i, p := range o.profiles {
 		if sims[i], err = readProfile(ctx, p); err != nil {
 			return jobs, names, err
 		}
 	}
-	jobs[0] = harness.Job{Target: "sim", Profile: sims[0].given, ProfileText: sims[0].text, Seed: o.seed}
-	names[0] = "sim " + sims[0].identity()
-	jobs[1], names[1] = jobs[0], names[0]
-	hw := o.target == "sim,hw"
+	first := harness.Job{Target: "sim", Profile: sims[0].given, ProfileText: sims[0].text, Seed: o.seed}
+	jobs, names = []harness.Job{first, first}, []string{"sim " + sims[0].identity(), "sim " + sims[0].identity()}
+	hw := o.target == "sim,hw" || o.target == "hw"
 	switch {
 	case !hw && o.target != "sim":
-		return jobs, names, usagef("--target %q: give sim,hw, or sim with two profiles or --mutant", o.target)
+		return jobs, names, usagef("--target %q: give sim,hw, or sim or hw alone", o.target)
 	case !hw && (o.device != "" || o.port != 0 || o.gidIndex != defaultGIDIndex):
 		return jobs, names, usagef("--device, --port and --gid-index choose hardware: add --target=sim,hw")
 	case hw && checkPort(o.port, o.gidIndex) != nil:
@@ -96,6 +100,9 @@ func (o *randomOptions) sides(ctx context.Context) (jobs [2]harness.Job, names [
 	case hw:
 		jobs[1] = harness.Job{Target: "hw", Device: o.device, Port: o.port, GIDIndex: o.gidIndex, Seed: o.seed}
 		names[1] = "hw"
+		if o.target == "hw" {
+			jobs, names = jobs[1:], names[1:]
+		}
 	case o.mutant != "" && len(o.profiles) > 1:
 		return jobs, names, usagef("--mutant %s is compared with the same profile: give one", o.mutant)
 	case o.mutant != "":
@@ -109,8 +116,10 @@ func (o *randomOptions) sides(ctx context.Context) (jobs [2]harness.Job, names [
 	case len(o.profiles) == 2:
 		jobs[1].Profile, jobs[1].ProfileText = sims[1].given, sims[1].text
 		names[1] = "sim " + sims[1].identity()
+	case len(o.profiles) > 2:
+		return jobs, names, usagef("%d profiles: give one, which the model judges, or two that are compared", len(o.profiles))
 	default:
-		return jobs, names, usagef("--target=sim compares two profiles (--profile connectx-5,connectx-4), or a mutant (--mutant)")
+		jobs, names = jobs[:1], names[:1]
 	}
 	return jobs, names, nil
 }
@@ -143,20 +152,26 @@ func runRandom(cmd *cobra.Command, o *randomOptions) error {
 		}
 		defer file.Abort() // where there was nothing to write
 	}
-	var sides [2]random.Side
-	atomic := true
+	var sides []random.Side
+	var has random.Has
 	for i, job := range jobs {
-		s := &process{ctx: cmd.Context(), job: job, stderr: cmd.ErrOrStderr()}
+		s := &process{ctx: cmd.Context(), job: job, alone: len(jobs) == 1, stderr: cmd.ErrOrStderr()}
 		defer s.end()
 		if err := s.start(); err != nil && cmd.Context().Err() != nil {
 			return errNoDifference
 		} else if err != nil {
 			return err
 		}
-		atomic = atomic && s.atomic
-		sides[i] = s
+		if has = has.And(s.has); i == 0 {
+			has = s.has
+		}
+		sides = append(sides, s)
 	}
-	f, err := search(o, sides, given, atomic)
+	var cover model.Coverage
+	f, err := search(o, sides, given, has, &cover)
+	if o.coverage {
+		fmt.Fprint(cmd.OutOrStdout(), &cover)
+	}
 	interrupted := cmd.Context().Err() != nil
 	switch {
 	case f != nil && (interrupted || err != nil): // what was found is told, whatever ended the search for a smaller program
@@ -170,22 +185,30 @@ func runRandom(cmd *cobra.Command, o *randomOptions) error {
 	case err != nil:
 		return &status{exitFailed, err}
 	case f == nil && given != nil:
-		fmt.Fprintf(cmd.OutOrStdout(), "ok: the program does the same on %s and %s\n", names[0], names[1])
+		fmt.Fprintf(cmd.OutOrStdout(), "ok: the program %s\n", agrees("does", names))
 		return nil
 	case f == nil:
-		fmt.Fprintf(cmd.OutOrStdout(), "ok: %d programs do the same on %s and %s, seed %d\n", o.programs, names[0], names[1], o.seed)
+		fmt.Fprintf(cmd.OutOrStdout(), "ok: %d programs %s, seed %d\n", o.programs, agrees("do", names), o.seed)
 		return nil
 	}
 	return o.report(cmd, f, names, file)
 }
 
+// agrees says that programs do what the model allows, and the same on two targets.
+func agrees(do string, names []string) string {
+	if len(names) == 1 {
+		return fmt.Sprintf("%s what the model allows on %s", do, names[0])
+	}
+	return fmt.Sprintf("%s the same, and what the model allows, on %s and %s", do, names[0], names[1])
+}
+
 var errNoDifference = &status{exitInterrupted, errors.New("interrupted before a difference was found")}
 
-func search(o *randomOptions, sides [2]random.Side, given *random.Program, atomic bool) (*random.Finding, error) {
+func search(o *randomOptions, sides []random.Side, given *random.Program, has random.Has, cover *model.Coverage) (*random.Finding, error) {
 	if given == nil {
-		return random.Search(sides, atomic, o.programs, o.seed, o.shrink)
+		return random.Search(sides, has, o.programs, o.seed, o.shrink, cover)
 	}
-	d, err := given.Compare(sides)
+	d, err := given.Judge(sides, cover)
 	if err != nil || d == nil {
 		return nil, err
 	}
@@ -193,10 +216,16 @@ func search(o *randomOptions, sides [2]random.Side, given *random.Program, atomi
 }
 
 // report prints a difference.
-func (o *randomOptions) report(cmd *cobra.Command, f *random.Finding, names [2]string, file *outfile.File) error {
+func (o *randomOptions) report(cmd *cobra.Command, f *random.Finding, names []string, file *outfile.File) error {
 	d, source := &f.Difference, f.Program.Source("random", &f.Difference)
 	out := cmd.OutOrStdout()
-	fmt.Fprintf(out, "The targets differ. %s, line %d:\n  %s: %s\n  %s: %s\n\n", d.Stream, d.Line, names[0], d.Sides[0], names[1], d.Sides[1])
+	what := fmt.Sprintf("%s leaves the model", names[d.Side])
+	if d.Violation != nil {
+		fmt.Fprintf(out, "%s. %s\n\n", what, d.Violation)
+	} else {
+		what = fmt.Sprintf("%s and %s differ", names[0], names[1])
+		fmt.Fprintf(out, "The targets differ. %s, line %d:\n  %s: %s\n  %s: %s\n\n", d.Stream, d.Line, names[0], d.Sides[0], names[1], d.Sides[1])
+	}
 	fmt.Fprintf(out, "The program, which --program runs again:\n\n%s\n\nThe program as a case to add, in which each observation is to become the check that is right:\n\n%s\n", f.Program.Text(), source)
 	if file != nil {
 		if err := file.Commit(func(w io.Writer) error { _, err := io.WriteString(w, source); return err }); err != nil {
@@ -207,7 +236,7 @@ func (o *randomOptions) report(cmd *cobra.Command, f *random.Finding, names [2]s
 	if f.Tried > 0 {
 		after = fmt.Sprintf(" after %d programs", f.Tried)
 	}
-	return &status{exitFailed, fmt.Errorf("%s and %s differ%s, seed %d", names[0], names[1], after, o.seed)}
+	return &status{exitFailed, fmt.Errorf("%s%s, seed %d", what, after, o.seed)}
 }
 
 // process is a side in a process of its own, since the hardware may end it.
@@ -218,7 +247,8 @@ type process struct {
 
 	*workers.Process // nil: none runs
 	out              *bufio.Reader
-	atomic           bool
+	has              random.Has
+	alone            bool // nobody compares its outcomes
 }
 
 // start begins a process, which says what the target has.
@@ -230,7 +260,11 @@ func (s *process) start() error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(s.ctx, program, randomWorker)
+	args := []string{randomWorker}
+	if s.alone {
+		args = append(args, "alone")
+	}
+	cmd := exec.CommandContext(s.ctx, program, args...)
 	cmd.Stderr, cmd.Env = s.stderr, workerEnv(s.job.Target)
 	out, err := cmd.StdoutPipe()
 	if err == nil {
@@ -251,7 +285,7 @@ func (s *process) start() error {
 		s.end()
 		return usagef("target %s: %s", s.job.Target, h.Error)
 	}
-	s.atomic = h.Atomic
+	s.has = h.Has
 	return nil
 }
 
@@ -303,8 +337,8 @@ func (s *process) end() error {
 const randomWorker = "random-worker"
 
 func newRandomWorker() *cobra.Command {
-	return &cobra.Command{Use: randomWorker, Hidden: true, Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+	return &cobra.Command{Use: randomWorker, Hidden: true, Args: cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
 			in := bufio.NewReader(os.Stdin)
 			text, err := in.ReadBytes('\n')
 			if err != nil {
@@ -318,6 +352,6 @@ func newRandomWorker() *cobra.Command {
 			if err != nil {
 				return json.NewEncoder(os.Stdout).Encode(random.Hello{Error: err.Error()})
 			}
-			return random.Serve(in, os.Stdout, target, job.Seed)
+			return random.Serve(in, os.Stdout, target, job.Seed, len(args) == 0)
 		}}
 }

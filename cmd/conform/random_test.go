@@ -31,7 +31,7 @@ func TestRandom(t *testing.T) {
 	source := filepath.Join(t.TempDir(), "case.go")
 	broken := []string{"--target=sim", "--mutant", "remote-write-always"}
 	status, out, errs := randomly(t, append(broken, "--case", source)...)
-	if status != exitFailed || !strings.Contains(out, "sim connectx-5 with remote-write-always: step ") || !strings.Contains(errs, "differ after") {
+	if status != exitFailed || !strings.Contains(out, "sim connectx-5 with remote-write-always leaves the model. step ") || !strings.Contains(errs, "leaves the model after") {
 		t.Fatalf("status %d:\n%s%s", status, out, errs)
 	}
 	if text, err := os.ReadFile(source); err != nil || !strings.Contains(string(text), "func random(c *spec.C)") {
@@ -49,8 +49,8 @@ func TestRandom(t *testing.T) {
 
 func TestRandomUsage(t *testing.T) {
 	for args, want := range map[string]string{
-		"--target=sim":                                              "compares two profiles",
-		"--target=hw":                                               "give sim,hw",
+		"--target=vm": "give sim,hw",
+		"--target=sim --profile connectx-5,connectx-4,connectx-6dx": "give one",
 		"--target=sim --device x":                                   "choose hardware",
 		"--target=sim --profile connectx-5,none":                    "unknown profile",
 		"--target=sim --profile connectx-5,connectx-5":              "twice",

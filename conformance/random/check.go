@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/rdmasim/rdmasim/conformance/model"
 )
 
 // Side runs programs on a target.
@@ -18,19 +20,19 @@ type Side interface {
 	Run(p *Program) (*Outcome, error)
 }
 
-// Finding is a program on which two targets differ, made as small as could be found.
+// Finding is a program on which a target leaves the model, or two targets differ, made as small as could be found.
 type Finding struct {
 	Program    Program
 	Difference Difference
 	Tried      int // programs until there was one; 0: it was given
 }
 
-// Compare runs one program on both sides.
-func (p *Program) Compare(sides [2]Side) (*Difference, error) {
+// Judge runs one program on each side, in turn. The model judges each, and with two sides their outcomes are compared.
+func (p *Program) Judge(sides []Side, cover *model.Coverage) (*Difference, error) {
 	if err := p.Valid(); err != nil {
 		return nil, err
 	}
-	var out [2]*Outcome
+	var out []*Outcome
 	for i, s := range sides {
 		o, err := s.Run(p)
 		if err == nil && o.Failed != "" {
@@ -39,15 +41,29 @@ func (p *Program) Compare(sides [2]Side) (*Difference, error) {
 		if err != nil {
 			return nil, fmt.Errorf("target %d: %w", i+1, err)
 		}
-		out[i] = o
+		if cover != nil && o.Cover != nil {
+			cover.Add(o.Cover)
+		}
+		out = append(out, o)
+	}
+	for i, o := range out {
+		if o.Violation != nil {
+			return &Difference{Side: i, Violation: o.Violation}, nil
+		}
+	}
+	if len(out) < 2 {
+		return nil, nil
 	}
 	return Compare(out[0], out[1]), nil
 }
 
-// Search draws programs and compares the sides on each, until they differ or there were enough of them. A difference that does
+// preferEvery is after how many programs the draws look at the coverage again.
+const preferEvery = 100
+
+// Search draws programs and judges the sides on each, until there is a difference or there were enough of them. A difference that does
 // not show again is an error. Beside the error of a side that ended after a difference had shown, the finding is what had
 // been found by then.
-func Search(sides [2]Side, atomic bool, programs int, seed uint64, shrink time.Duration) (*Finding, error) {
+func Search(sides []Side, has Has, programs int, seed uint64, shrink time.Duration, cover *model.Coverage) (*Finding, error) {
 	restore, err := setFlags(map[string]string{"rapid.checks": strconv.Itoa(programs), "rapid.seed": strconv.FormatUint(max(seed, 1), 10),
 		"rapid.nofailfile": "true", "rapid.shrinktime": shrink.String(), "rapid.log": "false", "rapid.v": "false", "rapid.failfile": ""})
 	if err != nil {
@@ -58,21 +74,25 @@ func Search(sides [2]Side, atomic bool, programs int, seed uint64, shrink time.D
 	var broken error
 	tried := 0
 	tb := &recorder{}
-	draw := Programs(atomic)
+	d := NewDraw(has)
+	draw := d.Programs()
 	tb.run(func() {
 		rapid.Check(tb, func(t *rapid.T) {
-			p := draw.Draw(t, "program")
-			if found == nil {
+			if found == nil { // a smaller program is drawn as the first was
+				if tried%preferEvery == 0 && tried > 0 && cover != nil {
+					d.Prefer(cover)
+				}
 				tried++
 			}
-			d, err := p.Compare(sides)
+			p := draw.Draw(t, "program")
+			diff, err := p.Judge(sides, cover)
 			if err != nil {
 				broken = fmt.Errorf("%w; the program: %s", err, p.Text())
 				runtime.Goexit() // rapid would take any other end for that of one program, and draw all the others
 			}
-			if d != nil {
-				found = &Finding{p, *d, tried}
-				t.Fatalf("the targets differ")
+			if diff != nil {
+				found = &Finding{p, *diff, tried}
+				t.Fatalf("a difference")
 			}
 		})
 	})
@@ -80,14 +100,14 @@ func Search(sides [2]Side, atomic bool, programs int, seed uint64, shrink time.D
 		return found, broken
 	}
 	// What was found last may be one of the attempts to make it smaller: it is certain when it shows once more.
-	d, err := found.Program.Compare(sides)
+	diff, err := found.Program.Judge(sides, nil)
 	if err != nil {
 		return found, err
 	}
-	if d == nil {
-		return nil, fmt.Errorf("the targets differed once and not again (%s); the program: %s", &found.Difference, found.Program.Text())
+	if diff == nil {
+		return nil, fmt.Errorf("a difference showed once and not again (%s); the program: %s", &found.Difference, found.Program.Text())
 	}
-	found.Difference = *d
+	found.Difference = *diff
 	return found, nil
 }
 

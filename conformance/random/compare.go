@@ -2,15 +2,20 @@ package random
 
 import "fmt"
 
-// Difference is the first place at which two targets differ on a program.
+// Difference is the first place at which a target leaves the model, or two targets differ on a program.
 type Difference struct {
-	Stream string
-	Line   int // from 1
-	Sides  [2]string
+	Side      int        // of the violation
+	Violation *Violation // nil: the targets differ
+	Stream    string
+	Line      int // from 1
+	Sides     [2]string
 }
 
 // String returns the text form.
 func (d *Difference) String() string {
+	if d.Violation != nil {
+		return fmt.Sprintf("target %d, %s", d.Side+1, d.Violation)
+	}
 	return fmt.Sprintf("%s, line %d:\n  first target:  %s\n  second target: %s", d.Stream, d.Line, d.Sides[0], d.Sides[1])
 }
 
@@ -20,7 +25,7 @@ func Compare(a, b *Outcome) *Difference {
 		x, y := a.Streams[name], b.Streams[name]
 		for i := range max(len(x), len(y)) {
 			if l, r := line(x, i), line(y, i); l != r {
-				return &Difference{name, i + 1, [2]string{l, r}}
+				return &Difference{Stream: name, Line: i + 1, Sides: [2]string{l, r}}
 			}
 		}
 	}

@@ -4,6 +4,7 @@
 package random
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -17,6 +18,22 @@ const (
 	StepError   = "error"   // the queue pair goes to ERR
 	StepDereg   = "dereg"   // a region ends
 	StepRestart = "restart" // both queue pairs go to ERR and are drained, reset and connected anew; memory is as at first
+	StepRenew   = "renew"   // both queue pairs are destroyed, whatever has not been polled, and others connected to the same CQs
+	StepPoll    = "poll"    // ibv_poll_cq for N completions
+	StepArm     = "arm"     // ibv_req_notify_cq
+	StepEvent   = "event"   // ibv_get_cq_event, as often as there is one
+	StepResize  = "resize"  // ibv_resize_cq to N entries, by Anchor
+	StepLimit   = "limit"   // ibv_modify_srq of the limit to N, by Anchor
+	StepRereg   = "rereg"   // ibv_rereg_mr of the access
+	StepModify  = "modify"  // ibv_modify_qp of min_rnr_timer to N, or of the access
+	StepQuery   = "query"   // ibv_query_qp
+)
+
+// Anchors of a number: what it is added to.
+const (
+	AnchorNone    = ""        // it stands for itself
+	AnchorWaiting = "waiting" // completions that wait, or receives
+	AnchorCap     = "cap"     // the size
 )
 
 // Program is what a process does with two connected queue pairs, A (side 0) and B (side 1), and regions that both use.
@@ -28,6 +45,9 @@ type Program struct {
 	MTU               verbs.MTU
 	RNRRetry, Retries uint8
 	SigAll            bool                 `json:",omitempty"`
+	CQE               int                  `json:",omitempty"` // entries of each CQ; 0: 255
+	Depth             int                  `json:",omitempty"` // of the queues; 0: 32
+	Shared            bool                 `json:",omitempty"` // one CQ for all queues
 	Access            [2]verbs.AccessFlags // of the queue pairs
 	Regions           []Region
 	Steps             []Step
@@ -43,9 +63,16 @@ type Region struct {
 type Step struct {
 	Kind   string
 	Side   int       `json:",omitempty"`
-	Region int       `json:",omitempty"` // of StepDereg
+	Region int       `json:",omitempty"` // of StepDereg and StepRereg
 	Pieces []Piece   `json:",omitempty"` // of StepRecv
 	List   []Request `json:",omitempty"` // of StepSend
+	Leave  bool      `json:",omitempty"` // of StepSend: its completions are left in the CQ
+
+	Recv      bool              `json:",omitempty"` // the CQ of receives, not that of sends
+	N         int               `json:",omitempty"`
+	Anchor    string            `json:",omitempty"`
+	Solicited bool              `json:",omitempty"` // of StepArm
+	Access    verbs.AccessFlags `json:",omitempty"` // of StepRereg, and of StepModify if it has no N
 }
 
 // Piece is a part of a region.
@@ -67,6 +94,9 @@ type Request struct {
 
 // idOf is the wr_id of a request, or of a receive.
 func idOf(step, i int) uint64 { return uint64(step)<<8 | uint64(i) }
+
+// received is added to the wr_id of receives.
+const received = 1 << 32
 
 // marker is the wr_id of the request behind those of a step.
 const marker = 0xff
@@ -145,11 +175,12 @@ func overlap(a, b []Piece) bool {
 }
 
 // groups cuts a list where the contract fixes no order: one request writes what another of the group reads or writes, or what a
-// receive may write is touched. Each group completes before the next begins.
-func groups(list []Request, received []Piece) (cuts []int) {
+// receive may write is touched. Each group completes before the next begins. On UC, where a message that is dropped may
+// end the receiver, each request does.
+func (p *Program) groups(list []Request, received []Piece) (cuts []int) {
 	from := 0
 	for i := range list {
-		if i > from && list[i].refused() {
+		if i > from && (p.UC || list[i].refused()) {
 			cuts = append(cuts, i)
 			from = i
 		}
@@ -179,6 +210,9 @@ func (p *Program) Valid() error {
 		if x.Region < 0 || x.Region >= len(p.Regions) || x.Off < 0 || x.Len < 0 || x.Len > maxLen || x.Off > 2*maxLen {
 			return fmt.Errorf("a piece %+v of %d regions, of %d bytes at most", x, len(p.Regions), maxLen)
 		}
+		if size := p.Regions[x.Region].Size + guard; x.Off+x.Len > size {
+			return fmt.Errorf("a piece %+v of memory of %d bytes", x, size)
+		}
 		return nil
 	}
 	switch {
@@ -188,6 +222,9 @@ func (p *Program) Valid() error {
 		return fmt.Errorf("%d steps, at most %d", len(p.Steps), maxSteps)
 	case p.MTU < verbs.MTU256 || p.MTU > verbs.MTU4096 || p.Retries > 3 || p.RNRRetry > 3:
 		return fmt.Errorf("MTU %d, %d retries, %d retries for want of receives: want 1 to 5, and at most 3 retries of each kind", p.MTU, p.Retries, p.RNRRetry)
+	}
+	if p.CQE < 0 || p.CQE > maxNumber || p.Depth < 0 || p.Depth == 1 || p.Depth > queueDepth {
+		return fmt.Errorf("CQs of %d entries, queues of %d: at most %d and 2 to %d", p.CQE, p.Depth, maxNumber, queueDepth)
 	}
 	if p.UC && (p.SRQ || p.Access[0]&p.Access[1]&verbs.AccessRemoteWrite == 0) {
 		return fmt.Errorf("UC has no SRQ, and its queue pairs allow writes, by which the end of a step is seen")
@@ -228,8 +265,17 @@ func (p *Program) validStep(s Step, piece func(Piece) error) error {
 	if s.Side != 0 && s.Side != 1 || len(s.List) > maxList || len(s.Pieces) > maxPieces {
 		return fmt.Errorf("side %d, %d requests, %d pieces", s.Side, len(s.List), len(s.Pieces))
 	}
-	if !strings.Contains(" recv send error dereg restart ", " "+s.Kind+" ") {
+	if !strings.Contains(" recv send error dereg restart renew poll arm event resize limit rereg modify query ", " "+s.Kind+" ") {
 		return fmt.Errorf("kind %q", s.Kind)
+	}
+	if s.N < -maxNumber || s.N > maxNumber || !strings.Contains(",,waiting,cap,", ","+s.Anchor+",") {
+		return fmt.Errorf("number %d, anchor %q", s.N, s.Anchor)
+	}
+	if s.Kind == StepLimit && !p.SRQ {
+		return errors.New("a limit without an SRQ")
+	}
+	if s.Kind == StepModify && p.UC && s.N == 0 && s.Access&verbs.AccessRemoteWrite == 0 {
+		return errors.New("UC queue pairs allow writes, by which the end of a step is seen")
 	}
 	return nil
 }

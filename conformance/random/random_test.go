@@ -15,11 +15,14 @@ import (
 	"github.com/rdmasim/rdmasim/conformance/random"
 )
 
+// all is what a target may have.
+var all = random.Has{Atomic: true, SRQ: true, UC: true, Resize: true, Events: true, Rereg: true}
+
 // TestProgramsAsGoCompile: programs are written as Go that compiles.
 func TestProgramsAsGoCompile(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("package cases\n\nimport (\n\t\"fmt\"\n\n\t\"github.com/rdmasim/rdmasim/conformance/kit\"\n\t\"github.com/rdmasim/rdmasim/conformance/spec\"\n\t\"github.com/rdmasim/rdmasim/verbs\"\n)\n\nvar _ = fmt.Sprint\n\n")
-	gen := random.Programs(true)
+	gen := random.Programs(all)
 	for i := range 40 {
 		p := gen.Example(i)
 		if err := p.Valid(); err != nil {
@@ -44,7 +47,7 @@ func TestProgramsAsGoCompile(t *testing.T) {
 func TestDrawnKinds(t *testing.T) {
 	seen := map[[3]bool]int{}
 	for i := range 200 {
-		p := random.Programs(true).Example(i)
+		p := random.Programs(all).Example(i)
 		if err := p.Valid(); err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +70,7 @@ func TestParse(t *testing.T) {
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		p := random.Programs(true).Draw(t, "program")
+		p := random.Programs(all).Draw(t, "program")
 		if q, err := random.Parse([]byte(p.Text())); err != nil || q.Text() != p.Text() {
 			t.Fatalf("%v: %s", err, p.Text())
 		}
@@ -90,7 +93,7 @@ func (s *side) Run(*random.Program) (*random.Outcome, error) {
 // TestFoundAndCutShort: what was found is told, although the search for a smaller program did not end.
 func TestFoundAndCutShort(t *testing.T) {
 	for left, found := range map[int]bool{0: false, 1: true, 3: true} {
-		f, err := random.Search([2]random.Side{&side{"0", 1000}, &side{"EINVAL", left}}, true, 10, 1, time.Minute)
+		f, err := random.Search([]random.Side{&side{"0", 1000}, &side{"EINVAL", left}}, all, 10, 1, time.Minute, nil)
 		if err == nil || !strings.Contains(err.Error(), "the cable was pulled") || (f != nil) != found {
 			t.Errorf("after %d programs: found %v, %v", left, f, err)
 		}
@@ -102,7 +105,7 @@ func TestFoundAndCutShort(t *testing.T) {
 
 // TestErrorEndsTheSearch: no more programs are drawn, however many there were to be.
 func TestErrorEndsTheSearch(t *testing.T) {
-	if f, err := random.Search([2]random.Side{&side{"0", 0}, &side{"0", 0}}, true, math.MaxInt32, 1, time.Minute); f != nil || err == nil {
+	if f, err := random.Search([]random.Side{&side{"0", 0}, &side{"0", 0}}, all, math.MaxInt32, 1, time.Minute, nil); f != nil || err == nil {
 		t.Errorf("found %v, %v", f, err)
 	}
 }

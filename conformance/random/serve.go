@@ -23,6 +23,7 @@ const maxEvents = 20_000_000
 type Local struct {
 	Target spec.Target
 	Seed   uint64
+	Text   bool // outcomes are compared with those of another target
 }
 
 // Run implements Side.
@@ -31,8 +32,7 @@ func (l *Local) Run(p *Program) (out *Outcome, err error) {
 		return nil, err
 	}
 	err = l.on(func(c *spec.C) {
-		o := Execute(c, p)
-		out = &o
+		out = Execute(c, p, l.Text)
 	})
 	if err != nil {
 		return &Outcome{Failed: err.Error()}, nil
@@ -40,10 +40,20 @@ func (l *Local) Run(p *Program) (out *Outcome, err error) {
 	return out, nil
 }
 
-// Atomic reports whether the target has atomics.
-func (l *Local) Atomic() (has bool, err error) {
-	err = l.on(func(c *spec.C) { has = c.Has("atomic") })
-	return has, err
+// Has is what programs may use of a target.
+type Has struct{ Atomic, SRQ, UC, Resize, Events, Rereg bool }
+
+// And is what both have.
+func (h Has) And(o Has) Has {
+	return Has{h.Atomic && o.Atomic, h.SRQ && o.SRQ, h.UC && o.UC, h.Resize && o.Resize, h.Events && o.Events, h.Rereg && o.Rereg}
+}
+
+// Has returns what the target has.
+func (l *Local) Has() (h Has, err error) {
+	err = l.on(func(c *spec.C) {
+		h = Has{Atomic: c.Has("atomic"), SRQ: c.Has("srq"), UC: c.Has("uc"), Resize: c.Has("resize"), Events: c.Has("events"), Rereg: c.Has("rereg")}
+	})
+	return h, err
 }
 
 // on runs a body on a testbed of its own.
@@ -68,16 +78,17 @@ func (l *Local) on(body func(c *spec.C)) (err error) {
 
 // Hello is what a server says first.
 type Hello struct {
-	Atomic bool
-	Error  string `json:",omitempty"`
+	Has   Has
+	Error string `json:",omitempty"`
 }
 
-// Serve runs the programs that come from in, a line of JSON each, and writes their outcomes to out.
-func Serve(in io.Reader, out io.Writer, target spec.Target, seed uint64) error {
-	l := &Local{target, seed}
+// Serve runs the programs that come from in, a line of JSON each, and writes their outcomes to out, with
+// text if they are to be compared.
+func Serve(in io.Reader, out io.Writer, target spec.Target, seed uint64, text bool) error {
+	l := &Local{target, seed, text}
 	var h Hello
 	var err error
-	if h.Atomic, err = l.Atomic(); err != nil {
+	if h.Has, err = l.Has(); err != nil {
 		h.Error = err.Error()
 	}
 	enc := json.NewEncoder(out)

@@ -14,13 +14,21 @@ import (
 func (p *Program) Source(name string, d *Difference) string {
 	var b strings.Builder
 	if d != nil {
-		fmt.Fprintf(&b, "// %s: two targets differ. %s, line %d:\n//\n//\tfirst:  %s\n//\tsecond: %s\n", name, d.Stream, d.Line, d.Sides[0], d.Sides[1])
+		d.source(&b, name)
 	}
 	fmt.Fprintf(&b, "func %s(c *spec.C) {\n", name)
 	o := p.options()
 	fmt.Fprintf(&b, "o := kit.Default()\no.MTU, o.RNRRetry, o.RetryCnt, o.Timeout, o.MinRNRTimer, o.SigAll = %d, %d, %d, %d, %d, %t\n", o.MTU, o.RNRRetry, o.RetryCnt, o.Timeout, o.MinRNRTimer, o.SigAll)
 	fmt.Fprintf(&b, "o.Cap = verbs.QPCap{MaxSendWR: %d, MaxRecvWR: %d, MaxSendSGE: %d, MaxRecvSGE: %d, MaxInline: %d}\n", o.Cap.MaxSendWR, o.Cap.MaxRecvWR, o.Cap.MaxSendSGE, o.Cap.MaxRecvSGE, o.Cap.MaxInline)
 	b.WriteString("e := kit.Open(c)\n")
+	ch := ""
+	if slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Kind == StepArm || s.Kind == StepEvent }) {
+		b.WriteString("ch := e.Channel(c)\n")
+		ch = ", Channel: ch"
+	}
+	if p.Shared {
+		fmt.Fprintf(&b, "o.SendCQ = e.CreateCQWith(c, verbs.CQAttr{CQE: %d%s})\no.RecvCQ = o.SendCQ\n", o.CQE, ch)
+	}
 	if p.UC {
 		b.WriteString("o.Type = verbs.QPTUC\n")
 	}
@@ -30,10 +38,18 @@ func (p *Program) Source(name string, d *Difference) string {
 	if p.Extended {
 		b.WriteString("o.SendOps = " + map[bool]string{true: "kit.OpsUC", false: "kit.OpsRC"}[p.UC] + "\n")
 	}
-	fmt.Fprintf(&b, "p := e.UnconnectedPair(c, o)\np.A.Opt.Access, p.B.Opt.Access = %s, %s\np.Connect(c)\n", flagWords(uint64(p.Access[0]), accessWords, "verbs.AccessFlags"),
+	if ch != "" && !p.Shared { // CQs of a channel, for each queue its own
+		fmt.Fprintf(&b, "p := &kit.Pair{Env: e}\nfor _, q := range []**kit.QP{&p.A, &p.B} {\n"+
+			"o.SendCQ, o.RecvCQ = e.CreateCQWith(c, verbs.CQAttr{CQE: %d%s}), e.CreateCQWith(c, verbs.CQAttr{CQE: %d%s})\n*q = e.CreateQP(c, o)\no.PSN = o.NthPSN(0x1000)\n}\n", o.CQE, ch, o.CQE, ch)
+	} else {
+		fmt.Fprintf(&b, "o.CQE = %d\np := e.UnconnectedPair(c, o)\n", o.CQE)
+	}
+	fmt.Fprintf(&b, "p.A.Opt.Access, p.B.Opt.Access = %s, %s\np.Connect(c)\n", flagWords(uint64(p.Access[0]), accessWords, "verbs.AccessFlags"),
 		flagWords(uint64(p.Access[1]), accessWords, "verbs.AccessFlags"))
 	b.WriteString("var m []*kit.Buffer\n")
-	if slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Kind != StepDereg && (s.Kind != StepRecv || !p.SRQ) }) {
+	if slices.ContainsFunc(p.Steps, func(s Step) bool {
+		return !slices.Contains([]string{StepDereg, StepRereg, StepLimit, StepEvent}, s.Kind) && (s.Kind != StepRecv || !p.SRQ)
+	}) {
 		b.WriteString("q := [2]*kit.QP{p.A, p.B}\n")
 	}
 	fmt.Fprintf(&b, "for _, access := range []verbs.AccessFlags{")
@@ -55,7 +71,57 @@ func (p *Program) Source(name string, d *Difference) string {
 	return string(out)
 }
 
+// sourceOther writes the steps that are one call.
+func sourceOther(b *strings.Builder, i int, s *Step) {
+	cq := fmt.Sprintf("q[%d].%s", s.Side, map[bool]string{false: "SendCQ", true: "RecvCQ"}[s.Recv])
+	number := fmt.Sprint(s.N)
+	switch s.Anchor {
+	case AnchorCap:
+		number = fmt.Sprintf("%s.Cap()%+d", cq, s.N)
+	case AnchorWaiting:
+		number += " /* behind what waits */"
+	}
+	observe := func(call, expr string) {
+		fmt.Fprintf(b, "c.Observe(%q, verbs.ErrnoName(verbs.ErrnoOf(%s)))\n", fmt.Sprintf("step %d: %s", i+1, call), expr)
+	}
+	switch s.Kind {
+	case StepPoll:
+		fmt.Fprintf(b, "kit.RecordCompletions(c, %q, %s, max(1, %s))\n", fmt.Sprintf("step %d: completion", i+1), cq, number)
+	case StepArm:
+		observe("req_notify_cq", fmt.Sprintf("%s.ReqNotify(c.T, %t)", cq, s.Solicited))
+	case StepEvent:
+		fmt.Fprintf(b, "if cq, err := ch.Event(c.T, kit.QuietPeriod); err == nil {\nch.Ack(c.T, cq, 1)\nc.Observe(%q, \"comes\")\n}\n", fmt.Sprintf("step %d: event", i+1))
+	case StepResize:
+		observe("resize_cq", fmt.Sprintf("%s.Resize(c.T, %s)", cq, number))
+	case StepLimit:
+		if s.Anchor == AnchorCap {
+			number = fmt.Sprintf("s.Caps().MaxWR+uint32(%d)", max(0, s.N))
+		}
+		observe("modify_srq", fmt.Sprintf("s.Modify(c.T, verbs.SRQAttr{Limit: uint32(max(0, %s))}, verbs.SRQMaskLimit)", number))
+	case StepRereg:
+		observe("rereg_mr", fmt.Sprintf("m[%d].MR.Rereg(c.T, verbs.ReregAccess, nil, 0, 0, %s)", s.Region, flagWords(uint64(s.Access), accessWords, "verbs.AccessFlags")))
+	case StepModify:
+		if s.N > 0 {
+			observe("modify_qp", fmt.Sprintf("q[%d].Modify(c.T, &verbs.QPAttr{MinRNRTimer: %d}, verbs.QPMaskMinRNRTimer)", s.Side, s.N%32))
+		} else {
+			observe("modify_qp", fmt.Sprintf("q[%d].Modify(c.T, &verbs.QPAttr{Access: %s}, verbs.QPMaskAccessFlags)", s.Side, flagWords(uint64(s.Access), accessWords, "verbs.AccessFlags")))
+		}
+	case StepQuery:
+		fmt.Fprintf(b, "c.Observe(%q, q[%d].QueryState(c).String())\n", fmt.Sprintf("step %d: state", i+1), s.Side)
+	}
+}
+
+// source writes the difference as a comment.
+func (d *Difference) source(b *strings.Builder, name string) {
+	if v := d.Violation; v != nil {
+		fmt.Fprintf(b, "// %s: %s (%s). Step %d, %s:\n//\n//\twant: %s\n//\tgot:  %s\n", name, v.Rule, v.Source, v.Step, v.What, v.Want, v.Got)
+		return
+	}
+	fmt.Fprintf(b, "// %s: two targets differ. %s, line %d:\n//\n//\tfirst:  %s\n//\tsecond: %s\n", name, d.Stream, d.Line, d.Sides[0], d.Sides[1])
+}
+
 func (p *Program) sourceStep(b *strings.Builder, i int, s *Step) {
+	sourceOther(b, i, s)
 	switch s.Kind {
 	case StepRecv:
 		queue := fmt.Sprintf("q[%d]", s.Side)
@@ -86,7 +152,18 @@ func (p *Program) sourceStep(b *strings.Builder, i int, s *Step) {
 		fmt.Fprintf(b, "q[%d].ModifyState(c, verbs.QPSErr)\n", s.Side)
 	case StepDereg:
 		fmt.Fprintf(b, "c.NoErr(\"dereg_mr\", m[%d].MR.Dereg(c.T))\n", s.Region)
-	case StepRestart:
+	case StepRestart, StepRenew:
+		if s.Kind == StepRenew {
+			fmt.Fprintf(b, "q[%d].DestroyNow(c)\n", s.Side)
+			for _, cq := range []string{"SendCQ", "RecvCQ"} {
+				if s.N > 0 {
+					fmt.Fprintf(b, "kit.RecordCompletions(c, %q, q[%d].%s, %d)\n", fmt.Sprintf("step %d: completion", i+1), 1-s.Side, cq, s.N)
+				}
+			}
+			fmt.Fprintf(b, "q[%d].DestroyNow(c)\n", 1-s.Side)
+			b.WriteString("for i, x := range q {\no := x.Opt\no.SendCQ, o.RecvCQ = x.SendCQ, x.RecvCQ\nq[i] = e.CreateQP(c, o)\n}\np.A, p.B = q[0], q[1]\np.Connect(c)\n")
+			return
+		}
 		b.WriteString("for _, x := range q {\nx.ModifyState(c, verbs.QPSErr)\nx.ModifyState(c, verbs.QPSReset)\n}\np.Connect(c)\n")
 	}
 }

@@ -1,0 +1,284 @@
+package model
+
+import (
+	"bytes"
+	"fmt"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// Memory is memory of the program, as it has to be.
+type Memory struct {
+	Name    string
+	Bytes   []byte
+	unknown []span // what the specification does not fix
+}
+
+type span struct {
+	from, to int
+	owner    uint64 // the completion with which the bytes are fixed; 0: none does
+}
+
+// Reset fills the memory with bytes of the program.
+func (m *Memory) Reset(p []byte) { copy(m.Bytes, p); m.unknown = m.unknown[:0] }
+
+// write changes bytes for certain.
+func (m *Memory) write(off int, p []byte) {
+	copy(m.Bytes[min(off, len(m.Bytes)):], p)
+	if len(m.unknown) > 0 && len(p) > 0 {
+		m.sure(off, off+len(p))
+	}
+}
+
+// sure takes bytes off those that are unknown.
+func (m *Memory) sure(from, to int) {
+	var l []span
+	for _, s := range m.unknown {
+		if before := (span{s.from, min(s.to, from), s.owner}); before.from < before.to {
+			l = append(l, before)
+		}
+		if behind := (span{max(s.from, to), s.to, s.owner}); behind.from < behind.to {
+			l = append(l, behind)
+		}
+	}
+	m.unknown = l
+}
+
+// blur says that bytes may have changed.
+func (m *Memory) blur(from, to int) { m.blurUntil(from, to, 0) }
+
+// blurUntil says that bytes may have changed, until a completion fixes them.
+func (m *Memory) blurUntil(from, to int, owner uint64) {
+	if from, to = max(from, 0), min(to, len(m.Bytes)); from < to {
+		m.unknown = append(m.unknown, span{from, to, owner})
+	}
+}
+
+// Settled puts the bytes of like wherever the specification fixes none.
+func (m *Memory) Settled(got, like []byte) {
+	for _, s := range m.unknown {
+		copy(got[s.from:s.to], like[s.from:s.to])
+	}
+}
+
+// Check judges what the memory holds, and remembers what the specification does not fix. It changes got there.
+func (m *Memory) Check(got []byte) error {
+	for _, s := range m.unknown {
+		copy(m.Bytes[s.from:s.to], got[s.from:s.to])
+	}
+	m.unknown = m.unknown[:0]
+	if bytes.Equal(m.Bytes, got) {
+		return nil
+	}
+	at := 0
+	for m.Bytes[at] == got[at] {
+		at++
+	}
+	end := min(at+8, len(got))
+	return &Violation{&ruleMemory, fmt.Sprintf("% x at byte %d of %s", m.Bytes[at:end], at, m.Name), fmt.Sprintf("% x", got[at:end])}
+}
+
+// MR is a memory region of the bytes from Off to Off+Len of its memory.
+type MR struct {
+	World    *World
+	Mem      *Memory
+	Off, Len int
+	Access   verbs.AccessFlags
+	Alive    bool
+	changed  bool // by ibv_rereg_mr
+	pinned   bool // for writing, when it was registered
+}
+
+// writable is the access for which pages are pinned for writing.
+const writable = verbs.AccessLocalWrite | verbs.AccessRemoteWrite | verbs.AccessRemoteAtomic | verbs.AccessMWBind
+
+// legalAccess reports whether a region may have the access.
+func legalAccess(a verbs.AccessFlags) bool {
+	return a&(verbs.AccessRemoteWrite|verbs.AccessRemoteAtomic) == 0 || a&verbs.AccessLocalWrite != 0
+}
+
+// Register judges ibv_reg_mr.
+func (m *MR) Register(err error) error {
+	m.Alive, m.pinned = err == nil, m.Access&writable != 0
+	if !legalAccess(m.Access) {
+		return errnoIn(&ruleRegister, err, syscall.EINVAL)
+	}
+	return errnoIn(&ruleRegister, err, 0)
+}
+
+// Dereg judges ibv_dereg_mr.
+func (m *MR) Dereg(err error) error {
+	m.World.Cover.add(m.state(), OpDereg)
+	m.Alive = m.Alive && err != nil
+	return errnoIn(&ruleDereg, err, 0)
+}
+
+// Rereg judges ibv_rereg_mr of the access. A region whose call was refused may still be as before, or be lost (the
+// manual page leaves it to the error's class), so nothing is asked of it.
+func (m *MR) Rereg(access verbs.AccessFlags, err error) error {
+	m.World.Cover.add(m.state(), OpRereg)
+	switch got := verbs.ErrnoOf(err); {
+	case got == syscall.EOPNOTSUPP || got == syscall.ENOSYS:
+		return nil // a provider without it (rxe before Linux 6.9)
+	case !legalAccess(access):
+		m.World.Vague = m.World.Vague || err == nil
+		return errnoIn(&ruleRereg, err, syscall.EINVAL)
+	case err == nil:
+		m.Access, m.changed = access, true
+	case access&writable != 0 && !m.pinned: // of pages that were pinned for reading (k:core/umem.c ib_umem_check_rereg)
+		return errnoIn(&ruleRereg, err, syscall.EACCES)
+	}
+	return errnoIn(&ruleRereg, err, 0)
+}
+
+// Piece is a scatter/gather element, or with another meaning of Key the range of a remote operation.
+type Piece struct {
+	Mem      *Memory
+	Off, Len int
+	MR       *MR // whose key it has
+	WrongKey bool
+}
+
+// valid reports whether the key is of a region that covers the piece and has all of the access.
+func (p *Piece) valid(access verbs.AccessFlags) bool {
+	return p.keyed(access) && p.Off >= p.MR.Off && p.Off+p.Len <= p.MR.Off+p.MR.Len
+}
+
+// keyed reports whether the key is of a region with the access.
+func (p *Piece) keyed(access verbs.AccessFlags) bool {
+	return !p.WrongKey && p.MR.Alive && p.MR.Access&access == access && p.MR.Mem == p.Mem
+}
+
+// blur says that the piece may have been written, as far as its region goes.
+func (p *Piece) blur(access verbs.AccessFlags) {
+	if p.keyed(access) {
+		p.Mem.blur(max(p.Off, p.MR.Off), min(p.Off+p.Len, p.MR.Off+p.MR.Len))
+	}
+}
+
+func total(l []Piece) (n int) {
+	for i := range l {
+		n += l[i].Len
+	}
+	return n
+}
+
+// gather appends the bytes of pieces to p.
+func gather(p []byte, l []Piece) []byte {
+	for i := range l {
+		p = append(p, l[i].Mem.Bytes[l[i].Off:l[i].Off+l[i].Len]...)
+	}
+	return p
+}
+
+// scatter writes bytes into pieces in turn, behind a header whose bytes are not fixed.
+func scatter(l []Piece, p []byte, header int) {
+	for i := range l {
+		x := &l[i]
+		h := min(header, x.Len)
+		x.Mem.blur(x.Off, x.Off+h)
+		n := min(x.Len-h, len(p))
+		x.Mem.write(x.Off+h, p[:n])
+		p, header = p[n:], header-h
+	}
+}
+
+// within reports whether all pieces are valid as far as n bytes reach, and whether they are as a whole: a device may
+// check a piece, or what it touches of it.
+func within(l []Piece, n int, access verbs.AccessFlags) (reached, all bool) {
+	reached, all = true, true
+	for i := range l {
+		x := l[i]
+		if x.Len > 0 && !x.valid(access) {
+			all = false
+			x.Len = min(x.Len, n)
+			reached = reached && (n <= 0 || x.valid(access))
+		}
+		n -= l[i].Len
+	}
+	return reached, all
+}
+
+// emptyInvalid reports whether a piece without bytes names a key or place that is not valid, which a device may check or not.
+func emptyInvalid(l []Piece, access verbs.AccessFlags) bool {
+	for i := range l {
+		if l[i].Len == 0 && !l[i].valid(access) {
+			return true
+		}
+	}
+	return false
+}
+
+// fuzzy reports whether the specification does not fix some byte of the piece.
+func (p *Piece) fuzzy() bool {
+	for _, s := range p.Mem.unknown {
+		if s.from < p.Off+p.Len && p.Off < s.to {
+			return true
+		}
+	}
+	return false
+}
+
+// blurAll says that the first n bytes of the pieces are not fixed, if that is so.
+func blurAll(l []Piece, n int, so bool) {
+	for i := 0; so && i < len(l) && n > 0; i++ {
+		l[i].Mem.blur(l[i].Off, l[i].Off+min(n, l[i].Len))
+		n -= l[i].Len
+	}
+}
+
+// blurLate says that the first n bytes of the pieces come with a completion at the latest (inCQE).
+func blurLate(l []Piece, n int, owner uint64) {
+	for i := range l {
+		x := &l[i]
+		x.Mem.blurUntil(x.Off, x.Off+min(n, x.Len), owner)
+		n -= min(n, x.Len)
+	}
+}
+
+// land puts data that may come with a completion where it is for certain now. Bytes that were written in the meantime
+// are one or the other.
+func land(l []Piece, p []byte, owner uint64) {
+	for i := range l {
+		x := &l[i]
+		n := min(x.Len, len(p))
+		if x.Mem.awaits(x.Off, x.Off+n, owner) {
+			x.Mem.write(x.Off, p[:n])
+		} else {
+			x.Mem.blur(x.Off, x.Off+n)
+		}
+		p = p[n:]
+	}
+}
+
+// awaits reports whether the bytes are fixed by a completion and nothing else has touched them.
+func (m *Memory) awaits(from, to int, owner uint64) bool {
+	for _, s := range m.unknown {
+		if s.owner != owner && s.from < to && from < s.to {
+			return false
+		}
+	}
+	for from < to {
+		at := from
+		for _, s := range m.unknown {
+			if s.from <= from && from < s.to {
+				from = s.to
+			}
+		}
+		if at == from {
+			return false
+		}
+	}
+	return true
+}
+
+// meets reports whether the piece shares bytes with one of the list.
+func (p *Piece) meets(l []Piece) bool {
+	for i := range l {
+		if x := &l[i]; x.Mem == p.Mem && x.Off < p.Off+p.Len && p.Off < x.Off+x.Len {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,75 @@
+package random
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/rdmasim/rdmasim/conformance/spec"
+)
+
+// Register adds the cases: a fixed set of drawn programs each, which the model judges.
+func Register(s *spec.Suite) {
+	rc := func(p *Program) bool { return !p.UC && !p.SRQ }
+	for i, x := range []struct {
+		has    Has
+		wanted func(*Program) bool
+	}{
+		{Has{}, rc},
+		{Has{Atomic: true}, rc},
+		{Has{SRQ: true}, func(p *Program) bool { return p.SRQ }},
+		{Has{UC: true}, func(p *Program) bool { return p.UC }},
+		{Has{Resize: true}, func(p *Program) bool { return p.steps(StepResize) }},
+		{Has{Events: true}, func(p *Program) bool { return p.steps(StepArm) }},
+		{Has{Rereg: true}, func(p *Program) bool { return p.steps(StepRereg) }},
+		{Has{Atomic: true, SRQ: true, UC: true, Resize: true, Events: true, Rereg: true}, func(*Program) bool { return true }},
+	} {
+		s.Case(fmt.Sprintf("RAND-%03d", i+1), fixed(i+1, x.has, x.wanted), spec.Deadline(caseDeadline))
+	}
+}
+
+// caseDeadline is long, since a request that nobody answers takes a card seconds.
+const caseDeadline = 20 * time.Minute
+
+// Programs of a case, and of a full run.
+const (
+	casePrograms = 25
+	fullPrograms = 100
+)
+
+// steps reports whether a step of the program is of the kind.
+func (p *Program) steps(kind string) bool {
+	for i := range p.Steps {
+		if p.Steps[i].Kind == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// fixed runs programs that are drawn from the number of the case, whatever the seed of the run is, so that records of two
+// targets are of the same programs.
+func fixed(number int, has Has, wanted func(*Program) bool) func(c *spec.C) {
+	return func(c *spec.C) {
+		draw := Programs(has)
+		want := c.Scale(casePrograms, fullPrograms)
+		calls, vague := 0, 0
+		for seed, done := number*1_000_000, 0; done < want; seed++ {
+			p := draw.Example(seed)
+			if !wanted(&p) {
+				continue
+			}
+			done++
+			o := Execute(c, &p, false)
+			if v := o.Violation; v != nil {
+				c.True(fmt.Sprintf("program %d, seed %d", done, seed), false, "%s; conform random --program '%s' runs it alone", v, p.Text())
+			}
+			calls += len(p.Steps)
+			if o.Vague {
+				vague++
+			}
+		}
+		c.Observe("programs", want)
+		c.Observe("steps", calls)
+		c.Observe("ended early", vague)
+	}
+}

@@ -1,0 +1,265 @@
+package random
+
+import (
+	"errors"
+	"syscall"
+	"time"
+
+	"github.com/rdmasim/rdmasim/conformance/kit"
+	"github.com/rdmasim/rdmasim/conformance/model"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// arrival is how long a packet may take.
+const arrival = 20 * time.Millisecond
+
+// send posts requests, and unless their completions stay in the CQ one behind them, up to whose completion it polls.
+func (r *run) send(i, from int, s *Step, list []Request) {
+	k := s.Side
+	q, cq := r.qm[k], r.cq(k, false)
+	list = list[:min(len(list), int(q.Cap.MaxSendWR)-1)]
+	if !r.room(i, k, len(list)+1) {
+		return
+	}
+	var wrs []verbs.SendWR
+	var posted []model.Request
+	for n := range list {
+		x := &list[n]
+		names, _ := x.remote()
+		if !r.usable(x.Local) || names && !r.usable([]Piece{x.Remote}) {
+			continue
+		}
+		w := verbs.SendWR{ID: idOf(i, from+n), Opcode: x.Op, Flags: x.Flags, SGEs: r.sges(x.Local), Imm: x.Imm, CompareAdd: x.CompareAdd, Swap: x.Swap}
+		m := model.Request{ID: w.ID, Op: x.Op, Flags: x.Flags, Local: r.pieces(x.Local), Imm: x.Imm, CompareAdd: x.CompareAdd, Swap: x.Swap}
+		if names {
+			w.RemoteAddr, w.RKey = r.mem[x.Remote.Region].Addr()+uint64(x.Remote.Off), r.key(x.Remote, 1)
+			m.Remote = r.piece(x.Remote)
+		} else {
+			m.Remote.Mem, m.Remote.MR = r.mm[0], r.rm[0]
+		}
+		wrs, posted = append(wrs, w), append(posted, m)
+	}
+	if len(wrs) == 0 || !r.post(i, k, wrs, posted) {
+		return
+	}
+	if s.Leave && q.Plain() {
+		r.settle()
+		r.certain(i)
+		return
+	}
+	w, m := r.lastOf(i)
+	if r.post(i, k, []verbs.SendWR{w}, []model.Request{m}) {
+		r.take(i, cq, w.ID)
+		r.awaitArrival()
+		r.certain(i)
+	}
+}
+
+// room makes room for n requests of a side in its queue and its CQ, by polling.
+func (r *run) room(i, k, n int) bool {
+	q, cq := r.qm[k], r.cq(k, false)
+	full := func() bool { return q.Outstanding()+n > int(q.Cap.MaxSendWR) }
+	if full() || r.reserved(cq)+n+q.Outstanding() > r.cm[cq].Cap {
+		r.poll(i, cq, r.cm[cq].Cap)
+	}
+	if full() && !r.ended { // of unsignaled requests, which the next completion frees
+		w, m := r.lastOf(i)
+		if !r.post(i, k, []verbs.SendWR{w}, []model.Request{m}) {
+			return false
+		}
+		r.take(i, cq, w.ID)
+		r.awaitArrival()
+		r.certain(i)
+	}
+	return !r.ended && !full() && r.reserved(cq)+n <= r.cm[cq].Cap
+}
+
+// post posts requests.
+func (r *run) post(i, k int, wrs []verbs.SendWR, list []model.Request) bool {
+	bad, err := r.qps[k].TryPost(r.c, wrs)
+	r.call("step %d: post_send of %d: %s at %d", i+1, len(wrs), errnoName(err), bad)
+	ok := r.judge(i, "post_send", r.qm[k].PostSend(list, bad, err))
+	return ok && (err == nil || len(wrs) > 1)
+}
+
+// lastOf is the request behind those of a step: it writes nothing, or on UC, where its completion says nothing of the
+// other side, its number.
+func (r *run) lastOf(i int) (w verbs.SendWR, m model.Request) {
+	w = verbs.SendWR{ID: idOf(i, marker), Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled}
+	m = model.Request{ID: w.ID, Op: w.Opcode, Flags: w.Flags}
+	m.Remote.Mem, m.Remote.MR = r.mm[0], r.rm[0]
+	if r.last != nil {
+		r.sent++
+		number := kit.HostWordBytes(r.sent)
+		r.last.Set(r.c, 0, number)
+		copy(r.lastM.Mem.Bytes, number)
+		w.SGEs, w.RemoteAddr, w.RKey = []verbs.SGE{r.last.SGE(0, 8)}, r.last.Addr(8), r.last.MR.RKey()
+		m.Local = []model.Piece{{Mem: r.lastM.Mem, Len: 8, MR: r.lastM}}
+		m.Remote = model.Piece{Mem: r.lastM.Mem, Off: 8, MR: r.lastM}
+	}
+	return w, m
+}
+
+// settle waits until requests that succeed have completed.
+func (r *run) settle() {
+	if r.c.Has(kit.ExactTime) {
+		r.c.T.Sleep(arrival / 20)
+	} else {
+		r.c.T.Sleep(arrival)
+	}
+}
+
+// awaitArrival waits on UC until the last request of a step has arrived, or would have: one that was lost with its queue
+// pair never does.
+func (r *run) awaitArrival() {
+	for waited := time.Duration(0); r.last != nil && !r.ended && waited < arrival; waited += arrival / 40 {
+		if kit.HostWord(r.last.Get(r.c, 8, 8)) == r.sent {
+			break
+		}
+		r.c.T.Sleep(arrival / 40)
+	}
+}
+
+// certain queries the states that the model cannot know.
+func (r *run) certain(i int) {
+	if !r.ended && (r.qm[0].Uncertain() || r.qm[1].Uncertain()) {
+		r.settle() // packets on their way may still bring a queue pair to ERR
+	}
+	for k, q := range r.qm {
+		if !r.ended && q.Uncertain() {
+			r.query(i, k)
+		}
+	}
+}
+
+// take polls up to the completion of a request.
+func (r *run) take(i, n int, id uint64) {
+	for !r.ended {
+		var wc [1]verbs.WC
+		got, err := r.cqs[n].PollWait(r.c.T, wc[:], patience)
+		kit.Must(r.c, "poll_cq", err)
+		if got == 0 {
+			r.judge(i, "ibv_poll_cq", r.cm[n].Empty())
+			r.judge(i, "ibv_poll_cq", &model.Violation{Rule: &model.Rule{Text: "a signaled request completes", Source: "man:ibv_poll_cq.3"}, Want: "the completion of the last request", Got: "none"})
+			return
+		}
+		if r.completion(i, n, &wc[0]); wc[0].ID == id {
+			return
+		}
+	}
+}
+
+// completion judges a completion.
+func (r *run) completion(i, n int, w *verbs.WC) {
+	// Completions of queue pairs that were destroyed may come or not.
+	if r.out.Streams != nil && int(w.ID&^received>>8) >= r.renewed {
+		k := 0
+		if w.QPN == r.qps[1].QPN() {
+			k = 1
+		}
+		recv := w.ID&received != 0
+		r.say(map[bool]string{false: "send queue of ", true: "receive queue of "}[recv]+side(k), "%s", describe(w, recv))
+	}
+	r.judge(i, "ibv_poll_cq", r.cm[n].Completion(w))
+}
+
+// poll takes up to count completions that wait in a CQ, in calls of so many.
+func (r *run) poll(i, n, count int) {
+	wc := make([]verbs.WC, min(count, maxNumber))
+	for left := count; left > 0 && !r.ended; {
+		got, err := 0, error(nil)
+		if least, _ := r.cm[n].Waiting(); least > 0 {
+			got, err = r.cqs[n].PollWait(r.c.T, wc[:min(left, len(wc))], patience)
+		} else {
+			got, err = r.cqs[n].Poll(r.c.T, wc[:min(left, len(wc))])
+		}
+		kit.Must(r.c, "poll_cq", err)
+		for j := range wc[:got] {
+			r.completion(i, n, &wc[j])
+		}
+		if got == 0 {
+			r.judge(i, "ibv_poll_cq", r.cm[n].Empty())
+			break
+		}
+		left -= got
+	}
+	if !r.ended {
+		r.certain(i)
+	}
+}
+
+// end brings both queue pairs to ERR, takes all completions and events, and looks at the memory.
+func (r *run) end(i int) {
+	for k := range r.qps {
+		r.toError(i, k)
+	}
+	for n := range r.cqs {
+		if !r.ended {
+			r.poll(i, n, r.cm[n].Cap+1)
+		}
+	}
+	for k := range r.awaited {
+		r.awaited[k] = r.left(k)
+	}
+	r.events(i)
+	r.asyncEvents(i)
+	if !r.ended {
+		r.look(i)
+	}
+}
+
+// asyncEvents takes the asynchronous events.
+func (r *run) asyncEvents(i int) {
+	for !r.ended {
+		wait := patience
+		if !r.world.Awaits() {
+			wait = 0
+		}
+		ev, err := kit.AsyncEvent(r.c, r.env, wait)
+		if errors.Is(err, syscall.EAGAIN) {
+			r.judge(i, "ibv_get_async_event", r.world.NoAsyncEvent())
+			return
+		}
+		kit.Must(r.c, "get_async_event", err)
+		var object any
+		switch {
+		case ev.QP != nil:
+			for k, q := range r.qps {
+				if q.QPN() == ev.QP.QPN() {
+					object = r.qm[k]
+				}
+			}
+		case ev.CQ != nil:
+			for n, cq := range r.cqs {
+				if cq == ev.CQ {
+					object = r.cm[n]
+				}
+			}
+		case ev.SRQ != nil:
+			object = r.sm
+		default:
+			continue // of the port
+		}
+		r.judge(i, "ibv_get_async_event", r.world.AsyncEvent(ev.Type, object))
+	}
+}
+
+// row is how many bytes of memory are compared at once.
+const row = 32
+
+// look compares the memory with what it has to be, and says which bytes are not as at first.
+func (r *run) look(i int) {
+	for n, m := range r.mem {
+		if len(r.rows) < int(m.Len()) {
+			r.rows = make([]byte, m.Len())
+		}
+		b := r.rows[:m.Len()]
+		_, err := m.ReadAt(r.c.T, b, 0)
+		kit.Must(r.c, "read memory", err)
+		if r.out.Streams != nil {
+			r.sayMemory(n, b)
+		}
+		r.judge(i, "memory", r.mm[n].Check(b))
+	}
+	r.say("memory", "so far")
+}

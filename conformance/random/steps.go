@@ -1,0 +1,306 @@
+package random
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/conformance/kit"
+	"github.com/rdmasim/rdmasim/conformance/model"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+func (r *run) step(i int, s *Step) {
+	switch s.Kind {
+	case StepRecv:
+		r.recv(i, s)
+	case StepSend:
+		from := 0
+		for _, to := range r.p.groups(s.List, r.awaited[1-s.Side]) {
+			if r.ended {
+				return
+			}
+			r.send(i, from, s, s.List[from:to])
+			from = to
+		}
+	case StepError:
+		r.toError(i, s.Side)
+	case StepDereg:
+		if m := r.mrs[s.Region]; m != nil {
+			err := m.Dereg(r.c.T)
+			r.call("step %d: dereg m%d: %s", i+1, s.Region, errnoName(err))
+			r.judge(i, "ibv_dereg_mr", r.rm[s.Region].Dereg(err))
+			if err == nil {
+				r.mrs[s.Region] = nil
+			}
+		}
+	case StepRereg:
+		r.rereg(i, s)
+	case StepRestart:
+		r.restart(i)
+	case StepRenew:
+		r.renew(i, s)
+	case StepPoll:
+		n := r.cq(s.Side, s.Recv)
+		r.poll(i, n, max(1, r.number(s, n)))
+	case StepArm:
+		n := r.cq(s.Side, s.Recv)
+		err := r.cqs[n].ReqNotify(r.c.T, s.Solicited)
+		r.call("step %d: req_notify of %s: %s", i+1, r.cm[n].Name, errnoName(err))
+		r.judge(i, "ibv_req_notify_cq", r.cm[n].Arm(s.Solicited, err))
+	case StepEvent:
+		r.events(i)
+	case StepResize:
+		n := r.cq(s.Side, s.Recv)
+		to := r.number(s, n)
+		if to > 0 && to < r.reserved(n) {
+			return // what is posted has to fit
+		}
+		err := r.cqs[n].Resize(r.c.T, to)
+		r.call("step %d: resize %s to %d: %s", i+1, r.cm[n].Name, to, errnoName(err))
+		r.judge(i, fmt.Sprintf("ibv_resize_cq of %s to %d", r.cm[n].Name, to), r.cm[n].Resize(to, r.cqs[n].Cap(), err))
+	case StepLimit:
+		r.limit(i, s)
+	case StepModify:
+		a, mask := verbs.QPAttr{Access: s.Access}, verbs.QPMaskAccessFlags
+		if s.N > 0 {
+			a, mask = verbs.QPAttr{MinRNRTimer: uint8(s.N % 32)}, verbs.QPMaskMinRNRTimer
+		}
+		r.modify(i, s.Side, &a, mask)
+	case StepQuery:
+		r.query(i, s.Side)
+	}
+}
+
+// number is that of a step, by its anchor; n is its CQ.
+func (r *run) number(s *Step, n int) int {
+	_, waiting := r.cm[n].Waiting()
+	switch s.Anchor {
+	case AnchorWaiting:
+		return waiting + s.N
+	case AnchorCap:
+		return r.cm[n].Cap + s.N
+	}
+	return s.N
+}
+
+// toError brings a side to ERR.
+func (r *run) toError(i, k int) {
+	r.modify(i, k, &verbs.QPAttr{State: verbs.QPSErr}, verbs.QPMaskState)
+}
+
+// query is ibv_query_qp of all attributes.
+func (r *run) query(i, k int) {
+	a, _, err := r.qps[k].Query(r.c.T, allAttributes)
+	if r.out.Streams != nil {
+		r.call("step %d: query %s: %s", i+1, side(k), errnoName(err))
+	}
+	r.judge(i, "ibv_query_qp of "+side(k), r.qm[k].Query(&a, err))
+}
+
+const allAttributes = verbs.QPMaskState | verbs.QPMaskAccessFlags | verbs.QPMaskPathMTU | verbs.QPMaskDestQPN | verbs.QPMaskTimeout | verbs.QPMaskRetryCnt |
+	verbs.QPMaskRNRRetry | verbs.QPMaskMinRNRTimer | verbs.QPMaskMaxQPRdAtomic | verbs.QPMaskMaxDestRdAtomic | verbs.QPMaskPort | verbs.QPMaskQKey
+
+// rereg is ibv_rereg_mr of the access, if the provider has it.
+func (r *run) rereg(i int, s *Step) {
+	m := r.mrs[s.Region]
+	if m == nil {
+		return
+	}
+	err := m.Rereg(r.c.T, verbs.ReregAccess, nil, 0, 0, s.Access)
+	r.call("step %d: rereg m%d: %s", i+1, s.Region, errnoName(err))
+	r.judge(i, "ibv_rereg_mr", r.rm[s.Region].Rereg(s.Access, err))
+	r.keys[s.Region] = [2]uint32{m.LKey(), m.RKey()}
+}
+
+// limit is ibv_modify_srq and ibv_query_srq.
+func (r *run) limit(i int, s *Step) {
+	n := s.N
+	switch s.Anchor {
+	case AnchorWaiting:
+		n += r.sm.Posted()
+	case AnchorCap:
+		n += r.sm.Cap
+	}
+	n = max(0, n)
+	err := r.srq.Modify(r.c.T, verbs.SRQAttr{Limit: uint32(n)}, verbs.SRQMaskLimit)
+	r.call("step %d: modify_srq to limit %d: %s", i+1, n, errnoName(err))
+	if !r.judge(i, fmt.Sprintf("ibv_modify_srq to limit %d", n), r.sm.Modify(n, err)) {
+		return
+	}
+	a, err := r.srq.Query(r.c.T)
+	r.judge(i, "ibv_query_srq", r.sm.Query(a, err))
+}
+
+// restart drains both queue pairs and connects them anew.
+func (r *run) restart(i int) {
+	if r.end(i); r.ended {
+		return
+	}
+	for k := range r.qps {
+		r.modify(i, k, &verbs.QPAttr{State: verbs.QPSReset}, verbs.QPMaskState)
+	}
+	if !r.ended {
+		r.connect(i)
+		r.fill()
+	}
+}
+
+// renew destroys both queue pairs as they are, one after the other, and connects others to the same CQs. In between it
+// polls the other's CQs for N completions, which the end of the first has left.
+func (r *run) renew(i int, s *Step) {
+	r.asyncEvents(i)
+	r.renewed = i
+	for _, k := range []int{s.Side, 1 - s.Side} {
+		r.qps[k].DestroyNow(r.c)
+		r.judge(i, "ibv_destroy_qp", r.qm[k].Destroy(nil))
+		r.awaited[k] = r.left(k)
+		for _, recv := range []bool{false, true} {
+			if k == s.Side && s.N > 0 && !r.ended {
+				r.poll(i, r.cq(1-k, recv), s.N)
+			}
+		}
+	}
+	if r.ended {
+		return
+	}
+	o := r.p.options()
+	if r.srq != nil {
+		o.SRQ = r.srq.SRQ
+	}
+	r.create(o)
+	r.connect(i)
+}
+
+// left are the pieces of receives that stay when a side's queue pair ends: those in an SRQ.
+func (r *run) left(k int) []Piece {
+	if r.srq == nil {
+		return nil
+	}
+	return r.awaited[k]
+}
+
+// reserved is how many entries of a CQ are or may be taken by what is posted.
+func (r *run) reserved(n int) int {
+	_, most := r.cm[n].Waiting()
+	for k, q := range r.qm {
+		if r.cq(k, true) == n {
+			most += q.Posted()
+		}
+	}
+	return most
+}
+
+func (r *run) recv(i int, s *Step) {
+	q, post := r.qm[s.Side], r.qps[s.Side].PostRecv
+	depth := int(q.Cap.MaxRecvWR)
+	if r.srq != nil {
+		post, depth = r.srq.PostRecv, r.sm.Cap
+	}
+	if !r.usable(s.Pieces) || q.Posted() >= min(depth, queueDepth) {
+		return
+	}
+	for k := range r.qps {
+		if k != s.Side && r.srq == nil {
+			continue
+		}
+		if n := r.cq(k, true); r.reserved(n)+2 > r.cm[n].Cap {
+			r.poll(i, n, r.cm[n].Cap)
+			if r.reserved(n)+2 > r.cm[n].Cap {
+				return
+			}
+		}
+	}
+	id := idOf(i, 0) | received
+	_, err := post(r.c.T, []verbs.RecvWR{{ID: id, SGEs: r.sges(s.Pieces)}})
+	r.call("step %d: post_recv: %s", i+1, errnoName(err))
+	if r.srq != nil {
+		err = r.sm.PostRecv(id, r.pieces(s.Pieces), err)
+	} else {
+		err = q.PostRecv(id, r.pieces(s.Pieces), err)
+	}
+	if !r.judge(i, "ibv_post_recv", err) {
+		return
+	}
+	for k := range r.awaited {
+		if k == s.Side || r.srq != nil {
+			r.awaited[k] = append(r.awaited[k], s.Pieces...)
+		}
+	}
+}
+
+func (r *run) sges(l []Piece) []verbs.SGE {
+	out := make([]verbs.SGE, 0, len(l))
+	for _, x := range l {
+		out = append(out, verbs.SGE{Addr: r.mem[x.Region].Addr() + uint64(x.Off), Length: uint32(x.Len), LKey: r.key(x, 0)})
+	}
+	return out
+}
+
+func (r *run) pieces(l []Piece) []model.Piece {
+	out := make([]model.Piece, 0, len(l))
+	for _, x := range l {
+		out = append(out, r.piece(x))
+	}
+	return out
+}
+
+func (r *run) piece(x Piece) model.Piece {
+	return model.Piece{Mem: r.mm[x.Region], Off: x.Off, Len: x.Len, MR: r.rm[x.Region], WrongKey: x.WrongKey}
+}
+
+// wrong is added to a key that is to be wrong: the index of another, far away.
+const wrong = 0x00fff000
+
+func (r *run) key(x Piece, which int) uint32 {
+	k := r.keys[x.Region][which]
+	if x.WrongKey {
+		k ^= wrong
+	}
+	return k
+}
+
+// usable reports whether the regions of all pieces were registered: whose registration was refused has no key.
+func (r *run) usable(l []Piece) bool {
+	for _, x := range l {
+		if r.keys[x.Region] == [2]uint32{} {
+			return false
+		}
+	}
+	return true
+}
+
+// events takes the events of the channel.
+func (r *run) events(i int) {
+	for r.ch != nil && !r.ended {
+		wait := patience
+		if !r.awaitsEvent() {
+			wait = 0
+		}
+		cq, err := r.ch.Event(r.c.T, wait)
+		if errors.Is(err, syscall.EAGAIN) {
+			r.call("step %d: no event", i+1)
+			for _, m := range r.cm {
+				r.judge(i, "ibv_get_cq_event", m.Event(false))
+			}
+			return
+		}
+		kit.Must(r.c, "get_cq_event", err)
+		for n, x := range r.cqs {
+			if x == cq {
+				r.call("step %d: event of %s", i+1, r.cm[n].Name)
+				r.ch.Ack(r.c.T, cq, 1)
+				r.judge(i, "ibv_get_cq_event", r.cm[n].Event(true))
+			}
+		}
+	}
+}
+
+func (r *run) awaitsEvent() bool {
+	for _, m := range r.cm {
+		if m.Awaits() {
+			return true
+		}
+	}
+	return false
+}
