@@ -22,8 +22,8 @@ type Params struct {
 	Report     sim.Time `bounds:"0.."` // from an access that finds no page to the event about it
 	ReportPage sim.Time `bounds:"0.."` // more, for each further page of 4 KiB that the operation names; may be 0
 	Resume     sim.Time `bounds:"0.."` // from the driver's answer until the queue goes on
-	// AskAgain: a requester that waits for pages in which a response lands asks for it again each time that so much has gone by. 0: it
-	// asks once, when they are there.
+	// AskAgain: a requester that waits for pages in which a response lands asks for it again each time that so much has gone by, a
+	// microsecond or more. 0: it asks once, when they are there.
 	AskAgain sim.Time `bounds:"0.."`
 	// Learn is how long the firmware needs to tell one such requester that its pages are there, one requester after
 	// the other. 0: all learn when the driver has answered.
@@ -56,6 +56,9 @@ func (p *Params) Check() error {
 		if x.v&^operations != 0 {
 			errs = append(errs, fmt.Errorf("odp: %s is %#x, and %#x are not operations", x.name, x.v, x.v&^operations))
 		}
+	}
+	if p.AskAgain > 0 && p.AskAgain < sim.Microsecond { // a flood that no run would end
+		errs = append(errs, fmt.Errorf("odp: AskAgain is %v: want 0, or at least %v", p.AskAgain, sim.Microsecond))
 	}
 	return errors.Join(errs...)
 }
