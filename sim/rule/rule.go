@@ -12,13 +12,13 @@ import "fmt"
 // Rule is one rule.
 type Rule uint16
 
-// count is the room in a Broken; a test holds it to the number of rules.
+// count is the room in a Broken.
 const count = 592
 
 // String returns the text form.
 func (r Rule) String() string {
-	if int(r) < len(sentences) && sentences[r] != "" {
-		return sentences[r]
+	if r < count && sentences[r]+wireSentences[r] != "" {
+		return sentences[r] + wireSentences[r]
 	}
 	return fmt.Sprintf("Rule(%d)", uint16(r))
 }
@@ -27,7 +27,7 @@ func (r Rule) String() string {
 func All() []Rule {
 	var all []Rule
 	for r := range sentences {
-		if sentences[r] != "" {
+		if sentences[r]+wireSentences[r] != "" {
 			all = append(all, Rule(r))
 		}
 	}

@@ -7,9 +7,6 @@ import (
 )
 
 func TestEveryRuleIsASentence(t *testing.T) {
-	if len(sentences) > count {
-		t.Fatalf("%d rules and room for %d in a Broken", len(sentences), count)
-	}
 	seen := map[string]Rule{}
 	for _, r := range All() {
 		s := r.String()
@@ -20,6 +17,9 @@ func TestEveryRuleIsASentence(t *testing.T) {
 			t.Errorf("rules %d and %d: %q", uint16(r), uint16(other), s)
 		}
 		seen[s] = r
+		if sentences[r] != "" && wireSentences[r] != "" {
+			t.Errorf("rule %d has two sentences: %q", uint16(r), s)
+		}
 	}
 	if got := Rule(511).String(); got != "Rule(511)" {
 		t.Error(got)

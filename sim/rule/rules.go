@@ -260,5 +260,3 @@ const (
 	TargetEndsWithItsLastProcess
 	TargetEventsReachItsHandles
 )
-
-// sentences say what each rule is.
