@@ -88,7 +88,7 @@ func (u user) runProgram(t *testing.T, p *program) {
 		}
 	}
 	if strings.HasSuffix(script, "RING") {
-		script = strings.TrimSuffix(script, "RING") + ring(t, strings.Fields(script[strings.Index(script, "mpirun."):])[0])
+		script = strings.TrimSuffix(script, "RING") + quote(ring(t, strings.Fields(script[strings.Index(script, "mpirun."):])[0]))
 	}
 	n := port(t)
 	script = strings.NewReplacer("PORT", fmt.Sprint(n), "LISTENS", listens(n)+" || exit 9").Replace(script)

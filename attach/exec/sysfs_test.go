@@ -95,7 +95,7 @@ func TestHostBesideTheFunctions(t *testing.T) {
 		if inside := own.ReplaceAllString(out, ""); status != 0 || !strings.HasPrefix(inside, outside) {
 			t.Errorf("%s: status %d, inside\n%s\noutside\n%s", flag, status, inside, outside)
 		}
-		if flag != "-path-calls" && len(own.FindAllString(out, -1)) != 5 {
+		if flag != "-path-calls" && users()[0].id == 0 && len(own.FindAllString(out, -1)) != 5 {
 			t.Errorf("%s: want two bridges, two functions and a driver of ours:\n%s", flag, out)
 		}
 	}
