@@ -18,8 +18,14 @@ func (x *backing) bytes() []byte {
 	return x.b
 }
 
+// largeBacking is the size from which a backing asks for small pages.
+const largeBacking = 256 << 10
+
 func (x *backing) materialise() {
 	x.b = make([]byte, x.n)
+	if x.n >= largeBacking {
+		sparse(x.b)
+	}
 	x.m.everBacked += uint64(x.n)
 	if x.fill != nil {
 		repeat(x.b, x.fill)
