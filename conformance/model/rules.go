@@ -5,7 +5,6 @@ var (
 	ruleNoEvent = Rule{"an asynchronous event needs a cause", "man:ibv_get_async_event.3"}
 	ruleLastWQE = Rule{"a queue pair with an SRQ that goes to ERR raises LAST_WQE_REACHED once", "man:ibv_get_async_event.3"}
 	ruleLimit   = Rule{"an armed limit raises one event when fewer receives are left, and is then disarmed", "man:ibv_modify_srq.3"}
-	ruleDrained = Rule{"a send queue that has drained in SQD raises SQ_DRAINED if it was asked for", "man:ibv_get_async_event.3"}
 
 	ruleRegister = Rule{"remote write and remote atomic need local write", "man:ibv_reg_mr.3"}
 	ruleDereg    = Rule{"a region without a window can be deregistered", "man:ibv_dereg_mr.3"}
