@@ -72,6 +72,9 @@ func TestCalibrateFlags(t *testing.T) {
 			t.Errorf("%s: status %d, %s, want %s", line, status, &errs, want)
 		}
 	}
+	if os.Remove("x") == nil {
+		t.Error("a run that is refused has been made first")
+	}
 }
 
 // The table that comes with the program is of the profiles that come with it.

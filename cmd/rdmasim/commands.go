@@ -142,6 +142,9 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 				if format == "jsonl" {
 					err = usagef("--format jsonl is for sweeps: give json, csv or table")
 				}
+				if sensitivity && err == nil {
+					err = calibrate.CheckSensitivity(&req)
+				}
 			default:
 				return runSweep(c, plan, s, out, format)
 			}

@@ -38,11 +38,19 @@ type trialResult struct {
 	err   error
 }
 
+// CheckSensitivity refuses what FindSensitivity cannot do with a request.
+func CheckSensitivity(req *experiment.Request) error {
+	if req.Pcap != "" || req.Trace != "" {
+		return experiment.Usagef("--sensitivity makes many runs, and --pcap and --trace record one: leave them out")
+	}
+	return nil
+}
+
 // FindSensitivity runs an experiment again and again, with its assumed and fitted values at their bounds. Values are varied
 // in groups first: of a group that changes nothing, none does.
 func FindSensitivity(ctx context.Context, x *experiment.Experiment, req experiment.Request, progress func(done, total int, what string)) (*experiment.Sensitivity, error) {
-	if req.Pcap != "" || req.Trace != "" {
-		return nil, experiment.Usagef("--sensitivity makes many runs, and --pcap and --trace record one: leave them out")
+	if err := CheckSensitivity(&req); err != nil {
+		return nil, err
 	}
 	s := &experiment.Sensitivity{Settings: []string{}, Conclusions: []string{}, Values: []experiment.Sensitive{}, NotVaried: []string{}, Complete: true}
 	req.Set = slices.Clone(req.Set)
