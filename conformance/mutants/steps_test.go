@@ -115,18 +115,19 @@ order, one named step each. Each [step](#steps) has a mutant that leaves it out.
 // sentenceOf is what a rule says whose constant has a name.
 func sentenceOf(t *testing.T, name string) string {
 	t.Helper()
-	f := parse(t, "sim/rule/sentences.go")
 	sentence := ""
-	ast.Inspect(f, func(n ast.Node) bool {
-		if kv, ok := n.(*ast.KeyValueExpr); ok {
-			if id, ok := kv.Key.(*ast.Ident); ok && id.Name == name {
-				sentence = strings.Trim(kv.Value.(*ast.BasicLit).Value, `"`)
+	for _, path := range []string{"sim/rule/sentences.go", "sim/rule/sentences_wire.go"} {
+		ast.Inspect(parse(t, path), func(n ast.Node) bool {
+			if kv, ok := n.(*ast.KeyValueExpr); ok {
+				if id, ok := kv.Key.(*ast.Ident); ok && id.Name == name {
+					sentence = strings.Trim(kv.Value.(*ast.BasicLit).Value, `"`)
+				}
 			}
-		}
-		return true
-	})
+			return true
+		})
+	}
 	if !slices.ContainsFunc(rule.All(), func(r rule.Rule) bool { return r.String() == sentence }) {
-		t.Fatalf("rule.%s has no sentence in sim/rule/sentences.go", name)
+		t.Fatalf("rule.%s has no sentence in sim/rule/sentences*.go", name)
 	}
 	return sentence
 }
