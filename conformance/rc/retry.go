@@ -229,20 +229,34 @@ func retryTime(c *spec.C) {
 	for _, tc := range tries {
 		o := kit.Default()
 		o.Timeout, o.RetryCnt = tc.timeout, tc.retries
-		a, b := e.PairWith(c, other, o)
-		kit.Inject(c, kit.DropTo(b.QPN))
-		step := fmt.Sprintf("timeout %d, retry_cnt %d", tc.timeout, tc.retries)
-		begin := c.T.Now()
-		a.Post(c, far.WriteTo(1, 32, mem.SGE(0, 8)))
 		timer, times := time.Duration(roce.AckTimeout(tc.timeout)), time.Duration(tc.retries+1)
-		wcs, all := kit.AwaitCompletionsWithin(c, "an end with "+step, a.SendCQ, 1, max(kit.CompletionTimeout, 5*times*timer))
-		took := c.T.Now() - begin
-		kit.ClearRules(c)
-		if !all {
+		least := times * max(timer-kit.TimerSlack(c), timer/2)
+		step := fmt.Sprintf("timeout %d, retry_cnt %d", tc.timeout, tc.retries)
+		// A busy machine sees the end late, so that a time which is too short may seem long enough: of three the shortest counts.
+		var took time.Duration
+		var wcs []verbs.WC
+		for try := range 3 {
+			a, b := e.PairWith(c, other, o)
+			kit.Inject(c, kit.DropTo(b.QPN))
+			begin := c.T.Now()
+			a.Post(c, far.WriteTo(1, 32, mem.SGE(0, 8)))
+			some, all := kit.AwaitCompletionsWithin(c, "an end with "+step, a.SendCQ, 1, max(kit.CompletionTimeout, 5*times*timer))
+			t := c.T.Now() - begin
+			kit.ClearRules(c)
+			if !all {
+				break
+			}
+			if wcs == nil || t < took {
+				wcs, took = some, t
+			}
+			if c.Has(kit.ExactTime) || took < least || try == 0 && took > least*5/4 {
+				break
+			}
+		}
+		if wcs == nil {
 			continue
 		}
 		c.Status("write into the void", wcs[0], verbs.WCRetryExcErr)
-		least := times * max(timer-kit.TimerSlack(c), timer/2)
 		c.True(step, took >= least && took <= 4*times*timer, "failed after %v, want %v to %v", took, least, 4*times*timer)
 	}
 }

@@ -10,6 +10,7 @@ import "C"
 import (
 	"errors"
 	"fmt"
+	"net"
 
 	"golang.org/x/sys/unix"
 
@@ -73,6 +74,10 @@ func (c *context) netDevice() int {
 // it returns is open; -1 where there is none to be a member of.
 func join(group verbs.GID, device int) (int, error) {
 	if device == 0 {
+		return -1, nil
+	}
+	// In a network namespace of its own a program may lack the interface of a device that all namespaces share.
+	if _, err := net.InterfaceByIndex(device); err != nil {
 		return -1, nil
 	}
 	family := unix.AF_INET6

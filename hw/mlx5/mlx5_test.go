@@ -402,3 +402,10 @@ func TestSimulatedBoard(t *testing.T) {
 		}
 	}
 }
+
+// A namespace that lacks the interface of the device has nothing to be a member of a group on.
+func TestJoinWithoutTheInterface(t *testing.T) {
+	if fd, err := join(verbs.GID{10: 0xFF, 11: 0xFF, 12: 239, 13: 7, 14: 7, 15: 1}, 1<<30); fd != -1 || err != nil {
+		t.Errorf("descriptor %d, %v; want -1, <nil>", fd, err)
+	}
+}
