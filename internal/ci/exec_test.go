@@ -128,9 +128,7 @@ func runAction(t *testing.T, dir string, inputs map[string]string, env []string)
 
 func runIncluded(t *testing.T, dir string, inputs map[string]string, env []string) (out string, status int, kept string) {
 	t.Helper()
-	if _, err := exec.LookPath("curl"); err != nil {
-		t.Skip("needs curl")
-	}
+	needCurl(t)
 	var doc map[string]included
 	parse(t, "gitlab.yml", &doc)
 	j, ok := doc[".rdmasim-exec"]
@@ -150,6 +148,17 @@ func runIncluded(t *testing.T, dir string, inputs map[string]string, env []strin
 		kept = j.Artifacts.Paths[0]
 	}
 	return out, status, kept
+}
+
+// needCurl skips a test of GitLab's steps where there is no curl, but for make test, which installs it.
+func needCurl(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("curl"); err != nil {
+		if os.Getenv("RDMASIM_NEED_RDMA") != "" {
+			t.Fatal("curl is not installed")
+		}
+		t.Skip("needs curl")
+	}
 }
 
 // finish runs a program to its end.
@@ -376,9 +385,7 @@ func TestExecActionIsOfThisRelease(t *testing.T) {
 
 // A script that is not the one of the release does not run.
 func TestExecScriptIsChecked(t *testing.T) {
-	if _, err := exec.LookPath("curl"); err != nil {
-		t.Skip("needs curl")
-	}
+	needCurl(t)
 	var doc map[string]included
 	parse(t, "gitlab.yml", &doc)
 	dir := t.TempDir()
@@ -386,5 +393,56 @@ func TestExecScriptIsChecked(t *testing.T) {
 	out, status := finish(t, dir, []string{"RDMASIM_SCRIPT=file://" + dir + "/other.sh"}, "bash", "-eo", "pipefail", "-c", strings.Join(doc[".rdmasim-exec"].Script, "\n"))
 	if status == 0 || strings.Contains(out, "other\n") || !strings.Contains(out, ".rdmasim-exec.sh: FAILED") {
 		t.Errorf("status %d:\n%s", status, out)
+	}
+}
+
+// What docs/ci.md has users write asks for this release, by names that the files have.
+func TestExecActionIsDocumented(t *testing.T) {
+	_, section, ok := strings.Cut(read(t, root, "docs/ci.md"), "\n## Your tests below exec\n")
+	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(section, -1)
+	if !ok || len(blocks) != 2 {
+		t.Fatalf("the section has %d jobs", len(blocks))
+	}
+	var a action
+	parse(t, "action.yml", &a)
+	var steps []struct {
+		Uses string            `yaml:"uses"`
+		With map[string]string `yaml:"with"`
+	}
+	if err := yaml.Unmarshal([]byte(blocks[0][1]), &steps); err != nil || len(steps) != 1 {
+		t.Fatalf("%v, %+v", err, steps)
+	}
+	if want := "rdmasim/rdmasim/" + execAction + "@v" + released(t); steps[0].Uses != want {
+		t.Errorf("uses %s, want %s", steps[0].Uses, want)
+	}
+	for name := range steps[0].With {
+		if _, ok := a.Inputs[name]; !ok {
+			t.Errorf("the action has no input %s", name)
+		}
+	}
+	for name, in := range a.Inputs {
+		if _, given := steps[0].With[name]; in.Required && !given {
+			t.Errorf("the action needs input %s", name)
+		}
+	}
+	var doc struct {
+		Include []struct {
+			Remote string `yaml:"remote"`
+		} `yaml:"include"`
+		Ring struct {
+			Extends   string            `yaml:"extends"`
+			Variables map[string]string `yaml:"variables"`
+		} `yaml:"ring"`
+	}
+	if err := yaml.Unmarshal([]byte(blocks[1][1]), &doc); err != nil || len(doc.Include) != 1 {
+		t.Fatalf("%v, %+v", err, doc)
+	}
+	if want := "https://raw.githubusercontent.com/rdmasim/rdmasim/v" + released(t) + "/" + execAction + "/gitlab.yml"; doc.Include[0].Remote != want || doc.Ring.Extends != ".rdmasim-exec" {
+		t.Errorf("includes %s and extends %s, want %s and .rdmasim-exec", doc.Include[0].Remote, doc.Ring.Extends, want)
+	}
+	for name := range doc.Ring.Variables {
+		if !strings.Contains(read(t, root, execAction+"/exec.sh"), "${"+name+":-}") {
+			t.Errorf("exec.sh has no %s", name)
+		}
 	}
 }
