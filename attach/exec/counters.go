@@ -42,7 +42,8 @@ type counterFiles struct {
 type counterFile struct {
 	name    string
 	fd      int
-	shown   uint64
+	shown   uint64       // by the file
+	now     uint64       // what it is to say, which it does not where there was no memory for it
 	counter prm.QCounter // of port
 }
 
@@ -115,6 +116,7 @@ func (c *counterFiles) show() {
 
 // say has the file say a number. Where there is no memory for a new file the old one stays.
 func (f *counterFile) say(v uint64) {
+	f.now = v
 	if f.shown == v {
 		return
 	}

@@ -35,6 +35,9 @@ type Config struct {
 	Faults    *fault.Plan // what goes wrong on the network, with devices and with processes; nil: nothing
 	Trace     string      // timeline, Trace Event JSON
 	UARLog    string      // what was written to registers, a line for each post
+	// Counters is the file to which, when the program has ended, the counters of the devices that the model has are written, in a fixed
+	// order: each as a line with its file below /sys/class and its value, or all as one JSON object if the name ends in .json ("": none).
+	Counters string
 	// Throttle keeps virtual time from running ahead of real time, so that bandwidth is
 	// that of the profile. Without it the device is as fast as the machine can simulate.
 	Throttle bool

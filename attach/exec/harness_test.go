@@ -66,6 +66,7 @@ func command(args []string) int {
 	f.Uint64Var(&cfg.PcapLimit, "pcap-limit", 0, "")
 	f.StringVar(&cfg.Trace, "trace", "", "")
 	f.StringVar(&cfg.UARLog, "uar-log", "", "")
+	f.StringVar(&cfg.Counters, "counters", "", "")
 	f.BoolVar(&cfg.Throttle, "throttle", false, "")
 	f.BoolVar(&cfg.DynamicUARs, "dynamic", false, "")
 	f.BoolVar(&cfg.PathCalls, "path-calls", false, "")

@@ -7,6 +7,7 @@ import (
 	"os"
 	osexec "os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-var outputFlags = []string{"-pcap", "-trace", "-uar-log"}
+var outputFlags = []string{"-pcap", "-trace", "-uar-log", "-counters"}
 
 func exists(path string) bool {
 	_, err := os.Stat(path)
@@ -86,7 +87,7 @@ func TestEachOperationOnOutputsMayFail(t *testing.T) {
 		}
 		for _, e := range entries {
 			text, err := os.ReadFile(filepath.Join(dir, e.Name()))
-			if len(e.Name()) > len("uar-log") || e.Name() != "uar-log" && len(text) < 50 {
+			if !slices.Contains(outputFlags, "-"+e.Name()) || e.Name() != "uar-log" && len(text) < 50 {
 				err = errors.Join(err, errors.New("half a file"))
 			}
 			if err != nil {
@@ -110,5 +111,21 @@ func TestNamesAreText(t *testing.T) {
 	out, _ := users()[0].session(t, "--", name)
 	if !strings.Contains(out, `\u001b[2J\u000ax made no RDMA call`) || strings.Contains(out, "\x1b") {
 		t.Errorf("%q", out)
+	}
+}
+
+// A program that the kernel does not run leaves no counters, which would be those of a run.
+func TestNoCountersWithoutAProgram(t *testing.T) {
+	canListen(t)
+	dir := shared(t)
+	bad, counters := filepath.Join(dir, "bad"), filepath.Join(dir, "counters")
+	if err := os.WriteFile(bad, []byte("x"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if out, status := users()[0].session(t, "-counters", counters, "--", bad); status != 125 || !strings.Contains(out, "exec format error") {
+		t.Errorf("status %d\n%s", status, out)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("%v, %v: want the program alone", entries, err)
 	}
 }

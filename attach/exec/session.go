@@ -40,6 +40,7 @@ type session struct {
 	refusals refusals
 	// faultsDone says what events of the plan of faults did.
 	faultsDone []string
+	counted    []countedFile                    // when the program had ended; nil: it was not started
 	watchPorts bool                             // ports change by the plan of faults
 	refused    func(format string, args ...any) // says why a call is refused; nil: nobody wants to know
 	signals    chan os.Signal                   // to this process, since before the program was started
@@ -48,7 +49,7 @@ type session struct {
 
 // outputs are the files that a session writes.
 type outputs struct {
-	pcap, trace, uarlog *outfile.File
+	pcap, trace, uarlog, counters *outfile.File
 }
 
 // Run runs the program and returns its exit status, 128 and the number of a signal
@@ -157,7 +158,7 @@ func (s *session) openOutputs(ctx context.Context) error {
 	for _, o := range []struct {
 		name string
 		f    **outfile.File
-	}{{s.cfg.Pcap, &s.outputs.pcap}, {s.cfg.Trace, &s.outputs.trace}, {s.cfg.UARLog, &s.outputs.uarlog}} {
+	}{{s.cfg.Pcap, &s.outputs.pcap}, {s.cfg.Trace, &s.outputs.trace}, {s.cfg.UARLog, &s.outputs.uarlog}, {s.cfg.Counters, &s.outputs.counters}} {
 		if o.name == "" {
 			continue
 		}
@@ -238,6 +239,7 @@ func (s *session) run() (status int, err error) {
 		say("%s made no RDMA call: it does not use libibverbs, or did not find it", plain.Line(s.cfg.Args[0]))
 	}
 	s.eng.do(s.sayFaults)
+	s.eng.do(s.countAll)
 	if s.cfg.Logf != nil {
 		s.eng.do(func() {
 			s.cfg.Logf("%v of virtual time, %d queues in shared memory, %d copied", s.m.eng.Now(), s.files.shared, s.files.copied)
@@ -333,6 +335,13 @@ func (s *session) close() error {
 			return s.eng.log.text.w.Flush()
 		}))
 	}
+	switch f := s.outputs.counters; {
+	case f == nil:
+	case s.counted == nil:
+		f.Abort()
+	default:
+		err = errors.Join(err, f.Commit(s.writeCounters))
+	}
 	return err
 }
 
@@ -346,7 +355,7 @@ func (s *session) closeCapture() error {
 
 // abort discards the outputs of a session that did not begin.
 func (o *outputs) abort() {
-	for _, f := range []*outfile.File{o.pcap, o.trace, o.uarlog} {
+	for _, f := range []*outfile.File{o.pcap, o.trace, o.uarlog, o.counters} {
 		if f != nil {
 			f.Abort()
 		}

@@ -77,7 +77,9 @@ func pageJobs(t *testing.T) map[string]job {
 		if doc.Jobs != nil {
 			doc.Conform = doc.Jobs["conform"]
 		}
-		jobs[heading] = doc.Conform
+		if len(doc.Conform.shell()) > 0 {
+			jobs[heading] = doc.Conform
+		}
 	}
 	return jobs
 }
