@@ -31,6 +31,7 @@ var allowed = map[string][]string{
 	"internal/cli/plain":           {},
 	"internal/cli/rlimit":          {},
 	"internal/cli/workers":         {},
+	"internal/mutate":              {"internal/cli/outfile"},
 	"fixtures":                     {},
 	"findings":                     {},
 	"internal/cli/outfile":         {},

@@ -14,6 +14,7 @@ var unraced = map[string]string{
 	"cmd/rdmasim":      "waits for what attach, sweep and outfile do, which are raced",
 	"hw/mlx5":          "needs libibverbs, and its goroutines wait for threads of cases",
 	"experiment/sweep": "its processes are those of internal/cli/workers, which is raced; with Parquet and plots it is half of what this leg would compile",
+	"internal/mutate":  "a tool for developers, whose goroutines each have a mutant of their own",
 	"internal/modes":   "each goroutine of the test has a simulator of its own",
 }
 

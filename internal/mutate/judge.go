@@ -1,0 +1,325 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Fates of a mutant.
+const (
+	killed    = "killed"      // an assertion of a case or a rule of the model noticed it
+	crashed   = "crashed"     // the simulator panicked, hung or took all memory, and nothing else noticed
+	unnoticed = "not noticed" // a case or a drawn program did something else than without it, and nothing failed
+	same      = "same"        // all that came to it did the same as without it
+	unreached = "not reached" // no case and no drawn program came to it
+)
+
+var fates = []string{killed, crashed, unnoticed, same, unreached}
+
+// verdict is what became of a mutant.
+type verdict struct {
+	site
+	Fate  string `json:"fate"`
+	By    string `json:"by,omitempty"` // the case that noticed it, or "random"
+	Cases int    `json:"cases"`        // how many cases came to it
+}
+
+// judge runs cases and drawn programs on mutants.
+type judge struct {
+	program  string
+	dir      string
+	programs int // drawn ones
+	mutants  int
+
+	ids      []string          // the cases that pass or are known to deviate, without a mutant
+	reaches  map[int][]string  // by mutant, the cases that come to it, those that come to the fewest mutants first
+	drawn    map[int]bool      // by mutant, whether drawn programs come to it
+	baseline map[string]string // by case, a hash of what it saw
+	random   string            // a hash of what drawn programs did
+}
+
+// record is the part of a run's record that is needed.
+type record struct {
+	Cases []struct {
+		ID           string          `json:"id"`
+		Outcome      string          `json:"outcome"`
+		VirtualNS    json.RawMessage `json:"virtual_ns"`
+		Observations json.RawMessage `json:"observations"`
+	} `json:"cases"`
+}
+
+// memory is what a mutant may take before it counts as crashed, and patience how long one process of it may run.
+const (
+	memory   = 4 << 30
+	patience = 3 * time.Minute
+)
+
+// run starts the program with a mutant, or with none (-1), and returns its output. A mutant that hangs or takes too much memory is killed.
+func (j *judge) run(ctx context.Context, n int, reached string, args ...string) (out []byte, status int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, j.program, args...)
+	cmd.Env = append(os.Environ(), "RDMASIM_MUTATION="+strconv.Itoa(n), "RDMASIM_MUTATION_REACHED="+reached, "GOMAXPROCS=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // its workers have process groups of their own
+	cmd.Cancel = func() error {
+		for _, p := range session(cmd.Process.Pid) {
+			_ = syscall.Kill(p.pid, syscall.SIGKILL)
+		}
+		return nil
+	}
+	cmd.WaitDelay = time.Second
+	var buf bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &buf, &buf
+	if err := cmd.Start(); err != nil {
+		return nil, 0, err
+	}
+	done := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-done:
+				return
+			case <-time.After(200 * time.Millisecond):
+				all := 0
+				for _, p := range session(cmd.Process.Pid) {
+					all += p.resident
+				}
+				if all > memory {
+					cancel()
+				}
+			}
+		}
+	}()
+	err = cmd.Wait()
+	close(done)
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) && ctx.Err() == nil {
+		return buf.Bytes(), 0, err
+	}
+	return buf.Bytes(), cmd.ProcessState.ExitCode(), nil
+}
+
+// process is one of a session, with the memory that it has, in bytes.
+type process struct{ pid, resident int }
+
+// session are the processes of a session.
+func session(id int) []process {
+	var some []process
+	all, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range all {
+		text, _ := os.ReadFile(path) // it may have ended
+		_, rest, _ := strings.Cut(string(text), ") ")
+		f := strings.Fields(rest)
+		if len(f) > 21 && f[3] == strconv.Itoa(id) {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+			pages, _ := strconv.Atoi(f[21])
+			some = append(some, process{pid, pages * os.Getpagesize()})
+		}
+	}
+	return some
+}
+
+// suite runs cases on a mutant and returns their outcomes and hashes of what they saw.
+func (j *judge) suite(ctx context.Context, n int, reached string, ids []string) (outcomes, seen map[string]string, err error) {
+	f, err := os.CreateTemp(j.dir, "record")
+	if err != nil {
+		return nil, nil, err
+	}
+	f.Close()
+	defer os.Remove(f.Name())
+	args := []string{"--target=sim", "--parallel", "1", "--wall-limit", "20s", "--report", f.Name()}
+	if ids != nil {
+		args = append(args, "--label-filter", strings.Join(ids, " || "))
+	}
+	if _, _, err = j.run(ctx, n, reached, args...); err != nil {
+		return nil, nil, err
+	}
+	outcomes, seen = map[string]string{}, map[string]string{}
+	text, err := os.ReadFile(f.Name())
+	var r record
+	if err != nil || json.Unmarshal(text, &r) != nil {
+		return outcomes, seen, nil // the run itself died: no outcome of any case
+	}
+	for _, c := range r.Cases {
+		outcomes[c.ID] = c.Outcome
+		seen[c.ID] = hash(append(append([]byte(c.Outcome), c.VirtualNS...), c.Observations...))
+	}
+	return outcomes, seen, nil
+}
+
+func hash(b []byte) string { return fmt.Sprintf("%x", sha256.Sum256(b)) }
+
+// draw runs drawn programs on a mutant.
+func (j *judge) draw(ctx context.Context, n int, reached string) (out []byte, status int, err error) {
+	return j.run(ctx, n, reached, "random", "--target=sim", "--programs", strconv.Itoa(j.programs), "--shrink", "1ms", "--coverage")
+}
+
+// survey runs everything without a mutant: what cases see, and which mutants each comes to.
+func (j *judge) survey(ctx context.Context, parallel int, progress func(done, all int)) error {
+	outcomes, seen, err := j.suite(ctx, -1, "", nil)
+	if err != nil {
+		return err
+	}
+	for id, o := range outcomes {
+		switch o {
+		case "pass", "pass-deviation":
+			j.ids = append(j.ids, id)
+		case "fail", "error":
+			return fmt.Errorf("%s is %s without a mutant: run bin/conform --target=sim first", id, o)
+		}
+	}
+	if len(j.ids) == 0 {
+		return fmt.Errorf("no case passes without a mutant: run bin/conform --target=sim first")
+	}
+	slices.Sort(j.ids)
+	j.baseline = seen
+	sets := make([][]int, len(j.ids)+1)
+	err = each(ctx, parallel, len(sets), func(i int) error {
+		reached := filepath.Join(j.dir, fmt.Sprintf("reached.%d", i))
+		if err := os.WriteFile(reached, make([]byte, j.mutants), 0o644); err != nil {
+			return err
+		}
+		defer os.Remove(reached)
+		if i == len(j.ids) {
+			out, status, err := j.draw(ctx, -1, reached)
+			if err != nil {
+				return err
+			}
+			if status != 0 {
+				return fmt.Errorf("drawn programs fail without a mutant: run bin/conform random --target=sim first\n%s", out)
+			}
+			j.random = hash(out)
+		} else if _, _, err := j.suite(ctx, -1, reached, j.ids[i:i+1]); err != nil {
+			return err
+		}
+		set, err := os.ReadFile(reached)
+		if err != nil {
+			return err
+		}
+		for n, b := range set {
+			if b != 0 {
+				sets[i] = append(sets[i], n)
+			}
+		}
+		return nil
+	}, progress)
+	if err != nil {
+		return err
+	}
+	order := make([]int, len(j.ids))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return len(sets[a]) - len(sets[b]) })
+	j.reaches, j.drawn = map[int][]string{}, map[int]bool{}
+	for _, i := range order {
+		for _, n := range sets[i] {
+			j.reaches[n] = append(j.reaches[n], j.ids[i])
+		}
+	}
+	for _, n := range sets[len(j.ids)] {
+		j.drawn[n] = true
+	}
+	return nil
+}
+
+// first is how many cases are tried before all others that come to a mutant.
+const first = 24
+
+// try judges one mutant.
+func (j *judge) try(ctx context.Context, n int, s site) (verdict, error) {
+	v := verdict{site: s, Fate: unreached, Cases: len(j.reaches[n])}
+	if v.Cases == 0 && !j.drawn[n] {
+		return v, nil
+	}
+	v.Fate = same
+	ids := j.reaches[n]
+	for len(ids) > 0 {
+		some := ids[:min(first, len(ids))]
+		if len(ids) < len(j.reaches[n]) {
+			some = ids
+		}
+		ids = ids[len(some):]
+		outcomes, seen, err := j.suite(ctx, n, "", some)
+		if err != nil || ctx.Err() != nil {
+			return v, err
+		}
+		if len(outcomes) == 0 {
+			v.Fate = crashed
+			return v, nil
+		}
+		for _, id := range some {
+			switch o := outcomes[id]; {
+			case o == "fail":
+				v.Fate, v.By = killed, id
+				return v, nil
+			case o != "pass" && o != "pass-deviation":
+				v.Fate = crashed
+			case seen[id] != j.baseline[id] && v.Fate == same:
+				v.Fate = unnoticed
+			}
+		}
+	}
+	if !j.drawn[n] {
+		return v, nil
+	}
+	out, status, err := j.draw(ctx, n, "")
+	switch {
+	case err != nil || ctx.Err() != nil:
+		return v, err
+	case status == 1 && bytes.Contains(out, []byte("leaves the model")):
+		v.Fate, v.By = killed, "random"
+	case status != 0:
+		v.Fate = crashed
+	case hash(out) != j.random && v.Fate == same:
+		v.Fate = unnoticed
+	}
+	return v, nil
+}
+
+// each calls do for 0 to n-1, several at once, until one fails or ctx is done.
+func each(ctx context.Context, parallel, n int, do func(i int) error, progress func(done, all int)) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	next := make(chan int)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	done := 0
+	for range parallel {
+		wg.Go(func() {
+			for i := range next {
+				if err := do(i); err != nil {
+					cancel(err)
+					return
+				}
+				mu.Lock()
+				done++
+				progress(done, n)
+				mu.Unlock()
+			}
+		})
+	}
+feed:
+	for i := range n {
+		select {
+		case next <- i:
+		case <-ctx.Done():
+			break feed
+		}
+	}
+	close(next)
+	wg.Wait()
+	return context.Cause(ctx)
+}
