@@ -85,10 +85,10 @@ the program, or 2 if it cannot be started.`,
 			if cfg.Socket != "" && cfg.Guests == 0 {
 				return &experiment.UsageError{Err: errors.New("exec: --socket is for guests: give their number with --guests")}
 			}
-			if err := errors.Join(input.NamesGiven(c.Flags(), "pcap", "trace", "uar-log", "counters", "fault"), input.Needs(c.Flags(), "pcap-limit", "pcap")); err != nil {
+			if err := errors.Join(input.NamesGiven(c.Flags(), "pcap", "trace", "uar-log", "counters-file", "fault"), input.Needs(c.Flags(), "pcap-limit", "pcap")); err != nil {
 				return &experiment.UsageError{Err: fmt.Errorf("exec: %w", err)}
 			}
-			if err := outfile.Distinct([]outfile.Named{{Flag: "--pcap", Path: cfg.Pcap}, {Flag: "--trace", Path: cfg.Trace}, {Flag: "--uar-log", Path: cfg.UARLog}, {Flag: "--counters", Path: cfg.Counters}, {Flag: "--socket", Path: cfg.Socket}}, []outfile.Named{{Flag: "--fault", Path: faults}}); err != nil {
+			if err := outfile.Distinct([]outfile.Named{{Flag: "--pcap", Path: cfg.Pcap}, {Flag: "--trace", Path: cfg.Trace}, {Flag: "--uar-log", Path: cfg.UARLog}, {Flag: "--counters-file", Path: cfg.Counters}, {Flag: "--socket", Path: cfg.Socket}}, []outfile.Named{{Flag: "--fault", Path: faults}}); err != nil {
 				return &experiment.UsageError{Err: fmt.Errorf("exec: %w", err)}
 			}
 			if !exec.Nested() { // otherwise the session is that of another command
@@ -124,7 +124,7 @@ the program, or 2 if it cannot be started.`,
 	f.StringVar(&loss, "loss", "", "lose this `SHARE` of all frames at random, such as 0.1%")
 	f.StringVar(&cfg.Trace, "trace", "", "write a timeline to this `FILE` (Trace Event JSON, for Perfetto)")
 	f.StringVar(&cfg.UARLog, "uar-log", "", "write to this `FILE` a line for each store to a doorbell register: page, register, half, and what was written")
-	f.StringVar(&cfg.Counters, "counters", "", "write the devices' counters at the end to this `FILE`, as their files in sysfs had them: lines, or JSON if it ends in .json")
+	f.StringVar(&cfg.Counters, "counters-file", "", "write the devices' counters at the end to this `FILE`, as their files in sysfs had them: lines, or JSON if it ends in .json")
 	f.BoolVar(&cfg.Throttle, "throttle", false, "do not let virtual time run ahead of real time, so that bandwidth does not exceed the profile's")
 	f.DurationVar(&cfg.Grace, "grace", 5*time.Second, "how long the program may take to end after SIGTERM, before it is killed with its children")
 	f.IntVar(&cfg.LimitObjects, "limit-objects", 1<<15, "most objects (queue pairs, regions, ...) of one process; all processes together may have four times as many")

@@ -39,7 +39,7 @@ func TestTwoOutputsWithOnePathAreRefused(t *testing.T) {
 		{[]string{"run", own, "-o", at("o"), "--sweep", "traffic.0.payload=8B,16B", "--sweep", "traffic.0.window=1,2", "--pcap", at("o/own-rate-map-1.svg")}, "a result of -o and --pcap are one file"},
 		{[]string{"exec", "--pcap", at("x"), "--trace", at("x"), "--", "true"}, "--pcap and --trace are one file"},
 		{[]string{"exec", "--trace", at("x"), "--uar-log", at("x"), "--", "true"}, "--trace and --uar-log are one file"},
-		{[]string{"exec", "--pcap", at("x"), "--counters", at("x"), "--", "true"}, "--pcap and --counters are one file"},
+		{[]string{"exec", "--pcap", at("x"), "--counters-file", at("x"), "--", "true"}, "--pcap and --counters-file are one file"},
 	} {
 		if code, out := rdmasim(t, c.args...); code != exitUsage || !strings.Contains(out, c.want) {
 			t.Errorf("%v: exit %d\n%s\nwant exit 2 with %s", c.args, code, out, c.want)
@@ -65,7 +65,7 @@ func TestNoOutputIsNamedDash(t *testing.T) {
 		{"exec", "--pcap", "-", "--", "/bin/true"},
 		{"exec", "--trace", "-", "--", "/bin/true"},
 		{"exec", "--uar-log", "-", "--", "/bin/true"},
-		{"exec", "--counters", "-", "--", "/bin/true"},
+		{"exec", "--counters-file", "-", "--", "/bin/true"},
 		{"exec", "--guests", "1", "--socket", "-", "--", "/bin/true"},
 		{"pci", "--socket", "s", "--pcap", "-"},
 		{"pci", "--socket", "-"},

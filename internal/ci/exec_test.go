@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -135,7 +136,7 @@ func runIncluded(t *testing.T, dir string, inputs map[string]string, env []strin
 	if !ok || len(doc) != 1 {
 		t.Fatalf("gitlab.yml has %+v", doc)
 	}
-	j.Variables["RDMASIM_SCRIPT"] = "file://" + filepath.Join(absolute(t), execAction, "exec.sh")
+	j.Variables["RDMASIM_SCRIPT"] = fileURL(filepath.Join(absolute(t), execAction, "exec.sh"))
 	for name, v := range inputs {
 		j.Variables["RDMASIM_"+strings.ToUpper(name)] = v
 	}
@@ -255,7 +256,7 @@ wait $s`, l.Addr().(*net.TCPAddr).Port)
 				t.Fatalf("status %d, kept %q:\n%s", status, kept, out)
 			}
 			log := read(t, dir, kept+"log.txt")
-			if !strings.Contains(out, log) || !regexp.MustCompile(`rdmasim exec --counters \S+ --devices 2 --pcap \S+ --seed 7 --odp=false --\n`).MatchString(log) || !strings.Contains(log, "\nrdmasim version "+released(t)) {
+			if !strings.Contains(out, log) || !regexp.MustCompile(`rdmasim exec --counters-file \S+ --devices 2 --pcap \S+ --seed 7 --odp=false --\n`).MatchString(log) || !strings.Contains(log, "\nrdmasim version "+released(t)) {
 				t.Errorf("the log:\n%s", log)
 			}
 			if _, packets, err := pcap.Read(strings.NewReader(read(t, dir, kept+"capture.pcapng"))); err != nil || len(packets) < frames {
@@ -313,7 +314,7 @@ func TestUsersCommandIsRefused(t *testing.T) {
 		{what: "as it should be"},
 		{what: "version with v", inputs: map[string]string{"version": "v" + released(t)}},
 		{what: "own checksum", inputs: map[string]string{"from": unsigned, "sha256": sum}},
-		{what: "file URL", inputs: map[string]string{"from": "file://" + dist + "/"}},
+		{what: "file URL", inputs: map[string]string{"from": fileURL(dist + "/")}},
 		{"wrong checksum", map[string]string{"from": damaged}, "", "SHA-256 .*, where " + damaged + "/SHA256SUMS says " + sum + ": it is damaged"},
 		{"wrong own checksum", map[string]string{"sha256": strings.Repeat("0", 64)}, "", "SHA-256 " + sum + ", where sha256 says 0{64}: it is damaged"},
 		{"no checksum", map[string]string{"from": unsigned}, "", unsigned + "/SHA256SUMS cannot be read"},
@@ -390,7 +391,7 @@ func TestExecScriptIsChecked(t *testing.T) {
 	parse(t, "gitlab.yml", &doc)
 	dir := t.TempDir()
 	write(t, dir, "other.sh", "echo other\n")
-	out, status := finish(t, dir, []string{"RDMASIM_SCRIPT=file://" + dir + "/other.sh"}, "bash", "-eo", "pipefail", "-c", strings.Join(doc[".rdmasim-exec"].Script, "\n"))
+	out, status := finish(t, dir, []string{"RDMASIM_SCRIPT=" + fileURL(dir+"/other.sh")}, "bash", "-eo", "pipefail", "-c", strings.Join(doc[".rdmasim-exec"].Script, "\n"))
 	if status == 0 || strings.Contains(out, "other\n") || !strings.Contains(out, ".rdmasim-exec.sh: FAILED") {
 		t.Errorf("status %d:\n%s", status, out)
 	}
@@ -446,3 +447,6 @@ func TestExecActionIsDocumented(t *testing.T) {
 		}
 	}
 }
+
+// fileURL is the URL of a path, which may have spaces.
+func fileURL(path string) string { return (&url.URL{Scheme: "file", Path: path}).String() }

@@ -42,10 +42,9 @@ esac
 name=rdmasim-$version-linux-amd64
 from=${RDMASIM_FROM:-$releases/download/v$version}
 from=${from%/}
-from=${from#file://}
 get() { # FILE
   case $from in
-    https://* | http://*)
+    https://* | http://* | file://*)
       command -v curl >/dev/null || fail "curl is needed to load $from/$1: install it (Debian: curl ca-certificates)"
       curl -fsSL --retry 3 -o "$work/$1" "$from/$1"
       ;;
@@ -67,7 +66,7 @@ tar -xzf "$work/$name.tar.gz" -C "$work" || fail "$from/$name.tar.gz is no archi
 PATH=$work/$name:$PATH # of the command too, which may want conform
 
 # Run the command.
-set -- --counters "$out/counters.txt"
+set -- --counters-file "$out/counters.txt"
 [ -z "${RDMASIM_DEVICES:-}" ] || set -- "$@" --devices "$RDMASIM_DEVICES"
 [ -z "${RDMASIM_PROFILE:-}" ] || set -- "$@" --profile "$RDMASIM_PROFILE"
 [ -z "${RDMASIM_LOSS:-}" ] || set -- "$@" --loss "$RDMASIM_LOSS"
