@@ -43,8 +43,12 @@ func TestPerfTalksToPerftest(t *testing.T) {
 				if strings.Contains(c.flags, "-R") || strings.Contains(c.flags, "-z") {
 					host = "10.1.0.1" // of mlx5_0
 				}
-				script := fmt.Sprintf(`p=%d; %s -d mlx5_0 -p $p >&2 & s=$!
-until %s -d mlx5_1 -p $p %s; do kill -0 $s || exit 9; sleep 0.3; done
+				script := fmt.Sprintf(`p=%d n=0; %s -d mlx5_0 -p $p >&2 & s=$!
+until %s -d mlx5_1 -p $p %s; do
+	kill -0 $s || exit 9
+	[ $((n += 1)) -lt 200 ] || { kill $s; exit 7; }
+	sleep 0.3
+done
 wait $s || exit 8`, freePort(t), server, client, host)
 				cmd := exec.Command(self, mainArg, "exec", "--devices", "2", "--", "sh", "-c", script)
 				var out, errs bytes.Buffer
