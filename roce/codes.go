@@ -89,7 +89,7 @@ func Credits(code uint8) int {
 	return n
 }
 
-// CreditCode returns the code of the largest count that a code can announce and that is at most n.
+// CreditCode returns the credit code of the largest count that is at most n.
 func CreditCode(n int) uint8 {
 	best := uint8(0)
 	for c := uint8(1); c < CreditUnlimited && Credits(c) <= n; c++ {
@@ -126,9 +126,9 @@ func AckTimeout(timeout uint8) int64 {
 // (github.com/unionxic/rdma-fault-characterization, 2026).
 const AdaptiveLeast = 4_000_000
 
-// AdaptiveMost is the most adaptive retransmissions without an answer at ACK timeout codes up to 20; each code above
-// adds one. Published are 11 at code 20 (ConnectX-6). Assumed are one more where a schedule begins as that of
-// ConnectX-6 Dx, and all that follows code 20.
+// AdaptiveMost is the most adaptive retransmissions without an answer at ACK timeout codes up to
+// 20; each code above adds one. 11 at code 20 are published (ConnectX-6). One more, for a schedule
+// that begins like that of ConnectX-6 Dx, and the numbers above code 20 are assumed.
 const AdaptiveMost = 12
 
 // MTU is the code of a path MTU, 1..5.

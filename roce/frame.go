@@ -18,10 +18,10 @@ const (
 	ICRCInvalid
 )
 
-// Frame is a pooled frame: on Ethernet from the destination MAC through the ICRC, without FCS; on native InfiniBand
-// from the LRH through the ICRC, without the VCRC, which belongs to a link like the FCS. The holder of a reference may
-// read it; only its maker, while no other holds one, may write it. A Frame belongs to one run and is not for
-// concurrent use.
+// Frame is a pooled frame: on Ethernet from the destination MAC through the ICRC, without FCS; on
+// native InfiniBand from the LRH through the ICRC, without the VCRC, which belongs to a link like
+// the FCS. Whoever holds a reference may read it. Only its maker may write it, and only while
+// nobody else holds a reference. A Frame belongs to one run and is not for concurrent use.
 type Frame struct {
 	// Packet is the frame decoded. Template.New fills it in; for bytes from elsewhere only
 	// B is set until Decode.
@@ -57,7 +57,8 @@ func (f *Frame) FinishICRC() {
 	f.ICRC = ICRCValid
 }
 
-// ICRCOK reports whether the frame's ICRC is right; a pending one is. The CRC is computed at most once.
+// ICRCOK reports whether the frame's ICRC is right; a pending ICRC counts as right. The CRC is
+// computed at most once.
 func (f *Frame) ICRCOK() bool {
 	if f.ICRC == ICRCUnchecked {
 		f.checkICRC()
@@ -99,8 +100,8 @@ func (f *Frame) Parse() (Packet, error) {
 	return Parse(f.B)
 }
 
-// Decode returns the frame's packet, which is valid as long as the reference. It parses the bytes only if Packet does
-// not describe them yet; the error is that of Parse.
+// Decode returns the frame's packet, which is valid as long as the reference. It parses the bytes
+// only if Packet does not describe them yet; its errors are those of Parse.
 func (f *Frame) Decode() (*Packet, error) {
 	if f.Decoded() {
 		return &f.Packet, nil

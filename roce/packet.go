@@ -1,6 +1,7 @@
 package roce
 
-// Packet is a decoded frame: it knows where the parts are. It points into the frame and is valid as long as it.
+// Packet is a decoded frame: it knows where the parts are. It points into the frame and is valid as
+// long as the frame is.
 type Packet struct {
 	B       []byte // the frame that was parsed
 	Framing Framing

@@ -54,7 +54,7 @@ type Template struct {
 // smallest size of a frame's memory.
 const templateSize = 80
 
-// ErrPath is wrapped by the errors of NewTemplate.
+// ErrPath says that a path does not fit into a header. The errors of NewTemplate wrap it.
 var ErrPath = errors.New("roce: path cannot be put into a header")
 
 // NewTemplate checks a path and makes its header. Its errors wrap ErrPath.

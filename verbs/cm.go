@@ -52,8 +52,8 @@ type CMID interface {
 	SetContext(v any)
 	PortSpace() PortSpace
 	Type() QPType
-	// Verbs is the context that the library has opened of the id's device, which it shares among all ids of a process
-	// and never closes; nil until the id has a device.
+	// Verbs is the context of the id's device; nil until the id has a device. The library opens it,
+	// shares it among all ids of a process, and never closes it.
 	Verbs() Context
 	// Port is the port of the device; 0 without a device.
 	Port() int
@@ -64,11 +64,12 @@ type CMID interface {
 	LocalAddr() netip.AddrPort
 	PeerAddr() netip.AddrPort
 
-	// BindAddr is rdma_bind_addr. Port 0: one that is free. EADDRNOTAVAIL: no interface has the address, or a
-	// wildcard address is bound to the port. ENODEV: an interface without RDMA has it. EADDRINUSE, EACCES, EINVAL:
-	// rdma-core, rdma_bind_addr(3).
+	// BindAddr is rdma_bind_addr. Port 0 takes a free one. EADDRNOTAVAIL: no interface has the
+	// address, or a wildcard address is bound to the port. ENODEV: an interface without RDMA has
+	// it. EADDRINUSE, EACCES, EINVAL: rdma-core, rdma_bind_addr(3).
 	BindAddr(t Thread, addr netip.AddrPort) error
-	// ResolveAddr is rdma_resolve_addr; the zero src: the route decides. CMAddrResolved or CMAddrError follows.
+	// ResolveAddr is rdma_resolve_addr; a zero src leaves the source address to the route.
+	// CMAddrResolved or CMAddrError follows.
 	ResolveAddr(t Thread, src, dst netip.AddrPort, timeout time.Duration) error
 	// ResolveRoute is rdma_resolve_route. CMRouteResolved or CMRouteError follows.
 	ResolveRoute(t Thread, timeout time.Duration) error
@@ -99,7 +100,7 @@ type CMID interface {
 	JoinMulticast(t Thread, group netip.Addr, flags MulticastFlags, context any) error
 	// LeaveMulticast is rdma_leave_multicast. EADDRNOTAVAIL: the id has not joined the group.
 	LeaveMulticast(t Thread, group netip.Addr) error
-	// Migrate is rdma_migrate_id: events of the id that wait move along.
+	// Migrate is rdma_migrate_id: waiting events of the id move along.
 	Migrate(t Thread, to EventChannel) error
 	// SetOption is rdma_set_option, with the value's bytes in the order of the host.
 	SetOption(t Thread, level CMOptionLevel, name int, value []byte) error
@@ -156,7 +157,7 @@ type CMEvent struct {
 	ID       CMID
 	ListenID CMID // of CMConnectRequest
 	Type     CMEventType
-	// Status is 0, a negative errno, or of CMRejected and CMUnreachable the peer's reason.
+	// Status is 0, a negative errno, or, for CMRejected and CMUnreachable, the peer's reason.
 	Status int
 	Conn   ConnParam // of ids that connect
 	UD     UDParam   // of ids of type UD, in every event
@@ -177,7 +178,7 @@ type ConnParam struct {
 	QKey               uint32 // of ids of type UD; 0: the default
 }
 
-// Values of ConnParam that stand for the most that the device has.
+// Values of ConnParam that stand for the device's maximum.
 const (
 	MaxRespRes   = 0xff
 	MaxInitDepth = 0xff

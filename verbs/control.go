@@ -75,15 +75,15 @@ type ResourceCounter interface {
 	ResourceCounts(t Thread, host int) (map[string]int, error)
 }
 
-// Remapper is implemented by buffers whose address can get other memory.
+// Remapper is implemented by buffers whose memory can be replaced at the same address.
 type Remapper interface {
 	// Remap is munmap of the whole mapping, and mmap of fresh memory at its address.
 	Remap(t Thread) error
 }
 
-// DeviceClock is implemented by testbeds whose devices work in a time of their own ("device time"). DeviceTime returns
-// how long the devices have had work so far. The programs' own time is not in it, so it measures one request at a
-// time, not many.
+// DeviceClock is implemented by testbeds whose devices work in a time of their own ("device time").
+// DeviceTime returns how long the devices have had work so far. It leaves out the programs' own
+// time, so it measures one request at a time, not many.
 type DeviceClock interface {
 	DeviceTime(t Thread) (time.Duration, error)
 }

@@ -6,7 +6,7 @@ type CQAttr struct {
 	Context    any
 	Channel    CompChannel
 	CompVector int
-	// Ex selects ibv_create_cq_ex; the fields below count only then.
+	// Ex selects ibv_create_cq_ex; the fields below are ignored without it.
 	Ex             bool
 	WCFlags        uint64
 	CompMask       uint32

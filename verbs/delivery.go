@@ -5,8 +5,9 @@ import "time"
 // DeliveryMeter is implemented by simulated testbeds, which can see how much of a message has arrived, packet by
 // packet. A program learns only of whole messages, by their completions, which come later.
 type DeliveryMeter interface {
-	// DeliveriesAt calls read at a time of the threads' clock that is not past. of returns what has arrived by then
-	// at the QP with a number of a host's first device; ok is false if there is none.
+	// DeliveriesAt calls read at time at of the threads' clock, which must not be past. of returns
+	// what has by then arrived at QP qpn of the host's first device; ok is false if there is no
+	// such QP.
 	DeliveriesAt(at time.Duration, read func(of func(host int, qpn uint32) (d Delivered, ok bool)))
 }
 
@@ -15,7 +16,8 @@ type DeliveryMeter interface {
 type Delivered struct {
 	Received uint64 // of SENDs and WRITEs of its peer
 	Read     uint64 // of responses to its READs
-	Sent     uint64 // of SENDs and WRITEs, lost or not; those that are sent again count again
-	// FailedSent is how often the request was sent that has ended the QP with an error; 0: none has.
+	Sent     uint64 // of SENDs and WRITEs, lost or not; retransmissions count again
+	// FailedSent is how often the QP sent the request that ended it with an error; 0: no request
+	// did.
 	FailedSent int
 }

@@ -1,8 +1,9 @@
 package verbs
 
-// DirectVerbs is what mlx5 direct verbs (libmlx5's mlx5dv.h) add to an open device. A context of any device under
-// libibverbs implements it, for a program may call them on any; those that need an mlx5 device give EOPNOTSUPP
-// elsewhere. Direct attributes of CQs and QPs are fields of CQAttr and QPInitAttr.
+// DirectVerbs is what mlx5 direct verbs (libmlx5's mlx5dv.h) add to an open device. A context of
+// any device under libibverbs implements it, because a program may call them on any; calls that
+// need an mlx5 device return EOPNOTSUPP elsewhere. Direct attributes of CQs and QPs are fields of
+// CQAttr and QPInitAttr.
 type DirectVerbs interface {
 	// DirectSupported is mlx5dv_is_supported.
 	DirectSupported() bool
@@ -72,13 +73,13 @@ type ClockInfo struct {
 	Frac        uint64
 	Mult, Shift uint32
 	Mask        uint64
-	// TSToNS is mlx5dv_ts_to_ns: the library's own arithmetic on what is above.
+	// TSToNS is mlx5dv_ts_to_ns: the library's own arithmetic on the fields above.
 	TSToNS func(ticks uint64) uint64
 }
 
 // VAR is a page of mlx5dv_alloc_var.
 type VAR interface {
-	// Info has its page number, its place in the device file and its length in bytes.
+	// Info returns its page number, its place in the device file and its length in bytes.
 	Info() (pageID uint32, mmapOff, mmapLen uint64)
 	// Map maps the page into the process, at the address that it returns.
 	Map(t Thread) (uint64, error)
@@ -205,7 +206,8 @@ type DirectQPEx interface {
 	WRRawWQE(t Thread, wqe []byte)
 }
 
-// MRInterleaved is mlx5dv_mr_interleaved: Bytes at Addr, then a gap of Skip in the next round.
+// MRInterleaved is mlx5dv_mr_interleaved: each round takes the next Bytes from Addr on, and then
+// skips Skip bytes.
 type MRInterleaved struct {
 	Addr        uint64
 	Bytes, Skip uint32
@@ -226,6 +228,6 @@ type DirectQP interface {
 	RecvQueue(t Thread, off int, p []byte) error
 	WriteRecvQueue(t Thread, off int, p []byte) error
 	WriteRecvDoorbellRecord(t Thread, recvCounter uint16) error
-	// RecvQueueGeometry has the number of entries and the bytes of each.
+	// RecvQueueGeometry returns the number of entries and the bytes of each.
 	RecvQueueGeometry() (entries, stride int)
 }

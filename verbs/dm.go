@@ -18,8 +18,9 @@ type DM interface {
 
 // DMExporter is implemented by device memory that can be exported.
 type DMExporter interface {
-	// ExportDmabuf is ibv_dm_export_dmabuf_fd: a descriptor of a DMA-BUF that holds the pages of the device in which
-	// the memory lies. CloseFD of the process closes it. After Free it is empty: regions lose their pages, and no new
-	// one can be registered (ENODEV). EOPNOTSUPP: a library, provider or kernel without.
+	// ExportDmabuf is ibv_dm_export_dmabuf_fd: a descriptor of a DMA-BUF that holds the pages of
+	// the device in which the memory lies. CloseFD of the process closes it. After Free it is
+	// empty: regions lose their pages, and no new one can be registered (ENODEV). EOPNOTSUPP: the
+	// library, provider or kernel has no such call.
 	ExportDmabuf(t Thread) (fd int, err error)
 }

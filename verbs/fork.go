@@ -21,8 +21,7 @@ type Forker interface {
 	ForkInit(t Thread) error
 	// IsForkInitialized is ibv_is_fork_initialized.
 	IsForkInitialized(t Thread) (ForkStatus, error)
-	// Fork forks the process. When it returns, the child has written value over the whole
-	// buffer, as it sees it; it does so again, and ends, when end is called, and end returns
-	// when it has.
+	// Fork forks the process. Before Fork returns, the child fills its own view of the buffer with
+	// value. end makes the child do so once more and exit, and waits for that.
 	Fork(t Thread, b Buffer, value byte) (end func(t Thread) error, err error)
 }

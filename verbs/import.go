@@ -19,7 +19,8 @@ type Importer interface {
 type DescriptorTaker interface {
 	// PID names the process on its host, and allows the others to take its descriptors.
 	PID() int
-	// TakeFD is pidfd_getfd: a descriptor of the file that another process has open as fd. ESRCH: there is no such
-	// process; EBADF: it has not; EPERM: the caller may not trace it.
+	// TakeFD is pidfd_getfd: a descriptor of the file that another process has open as fd. ESRCH:
+	// there is no such process; EBADF: it has no such descriptor; EPERM: the caller may not trace
+	// it.
 	TakeFD(t Thread, pid, fd int) (int, error)
 }

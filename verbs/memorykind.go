@@ -69,7 +69,7 @@ type Memory interface {
 // Dmabuf is exported memory. CloseFD of the process closes the descriptor; regions keep the memory alive.
 type Dmabuf struct {
 	FD int
-	// Offset is where the first byte of what was asked for lies in the DMA-BUF, and Size how long that is.
+	// Offset is where the exported range begins in the DMA-BUF, and Size is its length.
 	Offset, Size uint64
 }
 

@@ -2,11 +2,11 @@ package verbs
 
 import "time"
 
-// UAR is a user access region of mlx5 direct verbs. Offsets are those inside the
-// adapter page.
+// UAR is a user access region of mlx5 direct verbs. Offsets count from the start of the adapter
+// page.
 type UAR interface {
 	Info() UARInfo
-	// Store writes 8 bytes at the UAR's register, as a program does that rings the doorbell itself.
+	// Store writes 8 bytes at the UAR's register, as a program that rings the doorbell itself does.
 	Store(t Thread, off uint32, v uint64) error
 	Free(t Thread) error
 }

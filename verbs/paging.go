@@ -36,8 +36,9 @@ type PagedBuffer interface {
 	Resident(t Thread, off, n uint64) ([]bool, error)
 	// UnmapPart is munmap of a part.
 	UnmapPart(t Thread, off, n uint64) error
-	// Move is mremap of the whole buffer to the address to, where it replaces what is mapped, or for 0 to one that the
-	// kernel chooses. EFAULT: the buffer is no longer one mapping (kernels from 6.17 on move it all the same).
+	// Move is mremap of the whole buffer to the address to, where it replaces what is mapped; 0
+	// leaves the address to the kernel. EFAULT: the buffer is no longer one mapping (kernels from
+	// 6.17 on move it all the same).
 	Move(t Thread, to uint64) error
 }
 

@@ -1,7 +1,6 @@
-// Package verbs is the API that programs of this project speak: conformance cases
-// and workloads on one side, the simulator and real devices on the other. It
-// follows libibverbs in names, meanings and errors; what differs is what Go asks
-// for, and that every call names the thread that makes it.
+// Package verbs is the API that programs of this project speak: conformance cases and workloads on
+// one side, the simulator and real devices on the other. It follows libibverbs in names, meanings
+// and errors; two things differ: the types are Go's, and every call names the thread that makes it.
 //
 // Errors of the control path and of posting are the errno that the real stack
 // returns, wrapped with context: errors.As finds a syscall.Errno, ErrnoOf gets it.
@@ -36,7 +35,7 @@ type Testbed interface {
 // Capability says whether a target has what a case needs.
 type Capability int
 
-// The three answers: a probe that cannot tell says so.
+// Answers of a probe; Unknown: it cannot tell.
 const (
 	Unknown Capability = iota
 	Absent
@@ -84,8 +83,9 @@ type MapOptions struct {
 	// size: pages that are not contiguous. Another: whole huge pages of that size.
 	PageSize uint64
 	Offset   uint64 // first byte lies this far into its page
-	// Lazy: pages come with their first touch, can be reclaimed, and cost nothing until then. Without it the
-	// simulator has all pages at once and keeps them; a real kernel is lazy at any rate.
+	// Lazy: a page is allocated, and costs something, when it is first touched, and can be
+	// reclaimed. Without Lazy the simulator allocates all pages at once and keeps them; a real
+	// kernel is always lazy.
 	Lazy bool
 	// NoAccess: PROT_NONE, which keeps addresses.
 	NoAccess bool
@@ -157,7 +157,7 @@ type Context interface {
 	RawClock(t Thread) (uint64, error)
 
 	AllocPD(t Thread) (PD, error)
-	// ImportPD is ibv_import_pd. ENOENT or EINVAL: there is none of the handle.
+	// ImportPD is ibv_import_pd. ENOENT or EINVAL: no PD has the handle.
 	ImportPD(t Thread, handle uint32) (PD, error)
 	AllocTD(t Thread, attr TDInitAttr) (TD, error)
 	AllocParentDomain(t Thread, attr ParentDomainAttr) (PD, error)
@@ -200,14 +200,15 @@ type PD interface {
 	// AllocNullMR is ibv_alloc_null_mr ("nullmr"): by its local key, which is valid for every
 	// address, writes go nowhere and reads give zeros. EOPNOTSUPP: the device has none.
 	AllocNullMR(t Thread) (MR, error)
-	// AdviseMR is ibv_advise_mr: what of regions of on-demand paging will be used soon.
+	// AdviseMR is ibv_advise_mr: it says which ranges of on-demand regions will be used soon.
 	AdviseMR(t Thread, advice AdviseMRAdvice, flags AdviseMRFlags, ranges []SGE) error
 	// RegDMMR is ibv_reg_dm_mr: its addresses begin at 0.
 	RegDMMR(t Thread, dm DM, off, length uint64, access AccessFlags) (MR, error)
-	// RegDmabufMR is ibv_reg_dmabuf_mr ("dmabuf"): length bytes from byte offset of the DMA-BUF behind a descriptor
-	// on, at the addresses from iova on. The descriptor may be closed afterwards. EBADF: it is not open; EINVAL: it
-	// is of no DMA-BUF, offset and iova differ within a page, what is asked for is more than there is or nothing,
-	// access bits that such a region cannot have; EOPNOTSUPP: the kernel, the driver or the library has no such call.
+	// RegDmabufMR is ibv_reg_dmabuf_mr ("dmabuf"): length bytes from byte offset of the DMA-BUF
+	// behind a descriptor on, at the addresses from iova on. The descriptor may be closed
+	// afterwards. EBADF: it is not open; EINVAL: the file is no DMA-BUF, offset and iova differ
+	// within a page, the range is empty or exceeds the DMA-BUF, or such a region cannot have an
+	// access bit; EOPNOTSUPP: the kernel, the driver or the library has no such call.
 	RegDmabufMR(t Thread, offset, length, iova uint64, fd int, access AccessFlags) (MR, error)
 	CreateQP(t Thread, attr QPInitAttr) (QP, error)
 	CreateSRQ(t Thread, attr SRQInitAttr) (SRQ, error)
@@ -247,8 +248,8 @@ type CQ interface {
 	Context() any
 	// Poll is ibv_poll_cq: it fills wc and returns how many, without waiting.
 	Poll(t Thread, wc []WC) (int, error)
-	// PollWait polls until wc holds at least one completion or timeout has passed;
-	// it spins as a program does, and takes the CPU time of that.
+	// PollWait polls until wc holds at least one completion or timeout has passed; it spins as a
+	// program does, which takes CPU time.
 	PollWait(t Thread, wc []WC, timeout time.Duration) (int, error)
 	// ReqNotify arms the CQ (ibv_req_notify_cq).
 	ReqNotify(t Thread, solicitedOnly bool) error
@@ -258,11 +259,10 @@ type CQ interface {
 	Destroy(t Thread) error
 }
 
-// CQEx is implemented by CQs that were created by the extended call (ibv_cq_ex).
-// StartPoll and NextPoll find the next completion, whose fields the other methods return
-// until the next call; ENOENT means that there is none. After a StartPoll that
-// succeeded EndPoll must be called, and only then. What was not asked for by the
-// WCFlags of creation must not be read.
+// CQEx is implemented by CQs that were created by the extended call (ibv_cq_ex). StartPoll and
+// NextPoll find the next completion, whose fields the other methods return until the next call;
+// ENOENT means that there is none. EndPoll must follow each StartPoll that succeeds, and no other.
+// A field may be read only if the WCFlags of the CQ's creation asked for it.
 type CQEx interface {
 	CQ
 	StartPoll(t Thread, compMask uint32) error
@@ -338,8 +338,8 @@ type AH interface{ Destroy(t Thread) error }
 // MW is a memory window.
 type MW interface {
 	Type() MWType
-	// RKey is the field mw->rkey. BindMW changes it; after it posted the bind of a window
-	// of type 2 the program itself changes it, with SetRKey.
+	// RKey is the field mw->rkey. BindMW changes it. For a window of type 2 the program changes it
+	// with SetRKey, after it has posted the bind.
 	RKey() uint32
 	SetRKey(rkey uint32)
 	Dealloc(t Thread) error

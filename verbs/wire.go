@@ -55,23 +55,23 @@ const (
 	WireSpoil                // the bytes of Edits are changed and the ICRC is left as it was: it is right only if it covers none of them
 )
 
-// WireRule picks frames of RoCE and says what happens to them. Fields that are not
-// asked for with their Match bit match everything.
+// WireRule picks frames of RoCE and says what happens to them. A field without its Match bit
+// matches everything.
 type WireRule struct {
 	Match   WireMatch
 	DestQPN uint32 // of the base transport header
 	Opcode  uint8  // of the base transport header
 	PSN     uint32
-	// Response is the direction. Flow counts what ports send to QPs in the order in which
-	// the flows begin; Packet counts the PSNs of a flow's requests from its first,
-	// Message its messages, Iteration how often this PSN was sent. All begin at 1, and
-	// with the first rule that asks for one of them.
+	// Response is the direction. A flow is what one port sends to one QP; Flow numbers the flows in
+	// the order in which they begin. Packet numbers the PSNs of a flow's requests, Message its
+	// messages, and Iteration says how often this PSN was sent. All begin at 1, and count from the
+	// first rule that uses one of them.
 	Response                         bool
 	Flow, Packet, Message, Iteration int
 	// Skip lets that many matching frames pass first; Count is how many are then
 	// acted upon, 0 for all.
 	Skip, Count int
-	// PerMillion, unless 0, is the chance of each of these.
+	// PerMillion, unless 0, is the chance in a million that the rule acts on each of these.
 	PerMillion uint32
 	Action     WireAction
 	Edits      []ByteEdit

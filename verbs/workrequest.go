@@ -44,7 +44,7 @@ type SendWR struct {
 	SGEs       []SGE
 	Opcode     WROpcode
 	Flags      SendFlags
-	Imm        uint32 // host order; or the key that a send with invalidate or a local invalidate ends
+	Imm        uint32 // host order; or the key to invalidate
 	RemoteAddr uint64
 	RKey       uint32
 	CompareAdd uint64
@@ -55,7 +55,7 @@ type SendWR struct {
 	RemoteQPN  uint32
 	RemoteQKey uint32
 
-	// XRCRemoteSRQN is where what an XRC QP sends is received (qp_type.xrc.remote_srqn).
+	// XRCRemoteSRQN is the SRQ that receives a request of an XRC QP (qp_type.xrc.remote_srqn).
 	XRCRemoteSRQN uint32
 
 	Bind *MWBindWR // of WRBindMW

@@ -37,7 +37,7 @@ const (
 	QPOpenXRCD    uint32 = 1 << 1
 	QPOpenContext uint32 = 1 << 2
 	QPOpenType    uint32 = 1 << 3
-	// QPOpenAll are those that a program gives.
+	// QPOpenAll is all of these bits.
 	QPOpenAll = QPOpenNum | QPOpenXRCD | QPOpenContext | QPOpenType
 )
 
@@ -58,7 +58,7 @@ type SRQInitAttrEx struct {
 	Type     SRQType
 	PD       PD
 	XRCD     XRCD
-	CQ       CQ // of what arrives through XRC
+	CQ       CQ // for messages that arrive through XRC
 }
 
 // Bits of SRQInitAttrEx.CompMask.
@@ -67,13 +67,13 @@ const (
 	SRQInitPD   uint32 = 1 << 1
 	SRQInitXRCD uint32 = 1 << 2
 	SRQInitCQ   uint32 = 1 << 3
-	// SRQInitAll are those of an XRC SRQ.
+	// SRQInitAll is all of these bits, which an XRC SRQ needs.
 	SRQInitAll = SRQInitType | SRQInitPD | SRQInitXRCD | SRQInitCQ
 )
 
-// FileOpener is implemented by processes that can open files by name, such as those that name XRC domains. Names are
-// of one folder, which the processes of a host share; they have no slashes. Descriptors are closed by CloseFD, which
-// is that of Importer, too.
+// FileOpener is implemented by processes that can open files by name, such as those that name XRC
+// domains. Names are of one folder, which the processes of a host share; they have no slashes.
+// CloseFD is also a method of Importer.
 type FileOpener interface {
 	// OpenFile is open(2) for reading, with O_CREAT and O_EXCL of flags. ENOENT, EEXIST: as open.
 	OpenFile(t Thread, name string, flags int) (fd int, err error)
@@ -83,8 +83,9 @@ type FileOpener interface {
 	RemoveFile(t Thread, name string) error
 }
 
-// XRCReceiveQPs is implemented by contexts whose kernel may have the receive QPs of before mainline's XRC, which are
-// named by number and belong to no process ("xrc.rcv_qp"). A kernel of another design answers ENOSYS.
+// XRCReceiveQPs is implemented by contexts whose kernel may have the XRC receive QPs of the time
+// before mainline's XRC: they are named by number and belong to no process ("xrc.rcv_qp"). A kernel
+// of another design answers ENOSYS.
 type XRCReceiveQPs interface {
 	// AllocXRCRcvQP is alloc_xrc_rcv_qp as it was proposed in December 2007: one call takes the QP from RESET through
 	// INIT to RTR. It lives until its domain ends. EINVAL: an attribute is missing or not among those that the call

@@ -115,7 +115,7 @@ func compareAttributes(c *card, ours, listed map[string]string) (problems []stri
 	return problems
 }
 
-var attributeRow = regexp.MustCompile("^\\| (connectx-[a-z0-9-]+) \\| `([a-z0-9_]+)` \\| `([^`]+)` \\| .+ \\|$")
+var attributeRow = regexp.MustCompile("^\\| (connectx-[a-z0-9, -]+) \\| `([a-z0-9_]+)` \\| `([^`]+)` \\| .+ \\|$")
 
 // listedAttributes are the rows of the table in docs/fidelity.md: what an attribute is here, by profile and name.
 func listedAttributes(t *testing.T) map[string]map[string]string {
@@ -127,10 +127,12 @@ func listedAttributes(t *testing.T) map[string]map[string]string {
 	listed := map[string]map[string]string{}
 	for line := range strings.Lines(string(page)) {
 		if m := attributeRow.FindStringSubmatch(strings.TrimSpace(line)); m != nil {
-			if listed[m[1]] == nil {
-				listed[m[1]] = map[string]string{}
+			for profile := range strings.SplitSeq(m[1], ", ") {
+				if listed[profile] == nil {
+					listed[profile] = map[string]string{}
+				}
+				listed[profile][m[2]] = m[3]
 			}
-			listed[m[1]][m[2]] = m[3]
 		}
 	}
 	if len(listed) == 0 {

@@ -9,7 +9,7 @@
 //
 // # The first ten
 //
-//   - [NewPair] with [Default]: two contexts, each with a CQ and a queue pair, connected
+//   - [NewPair] with [Default]: one context with two queue pairs, connected to each other
 //   - [Open]: a context with a PD, for cases that build their objects themselves
 //   - [Env.Buffer], which a [Pair] has too: a registered buffer; [Buffer.SGE] is a part of it
 //   - [Send], [Write] and [Read]: work requests

@@ -50,7 +50,8 @@ func MeasuredVendor(c *spec.C, step string, wc verbs.WC, status verbs.WCStatus, 
 	Measured(c, step+": vendor_err", wc.VendorErr, vendor)
 }
 
-// Moving returns by how much the counters of hosts 0 to hosts-1 grow while body runs.
+// Moving runs body and returns, for each of hosts 0 to hosts-1, how much each counter grew, by
+// counter name.
 func Moving(c *spec.C, hosts int, body func()) []map[string]int {
 	before := make([]map[string]uint64, hosts)
 	for h := range before {

@@ -27,8 +27,8 @@ func Mlx5(c *spec.C, q *QP) verbs.Mlx5QP {
 // BFReg returns the register at which a QP rings its doorbell.
 func BFReg(c *spec.C, q *QP) verbs.BFReg { return Mlx5(c, q).BFReg() }
 
-// ExpectNoLock fails the case if the register needs a lock. It does nothing where the library does not tell the class,
-// as real ones do not, and records nothing.
+// ExpectNoLock fails the case if the register needs a lock. It records nothing. It does nothing
+// where the library does not report the register's class, as real libraries do not.
 func ExpectNoLock(c *spec.C, r verbs.BFReg) {
 	if r.Class != "" && r.NeedLock {
 		c.Failf("register %d of page %#x (%s) needs a lock", r.Index, r.UARPage, r.Class)

@@ -169,8 +169,8 @@ func (o *OtherProcess) buffer(c *spec.C, n int, a Args) *OtherBuffer {
 	return &OtherBuffer{o, v["buf"], v["addr"], uint32(v["rkey"]), n}
 }
 
-// PagedBuffer maps n bytes in the process, whose pages come with their first touch, and registers them for on-demand
-// paging.
+// PagedBuffer maps n bytes in the process and registers them for on-demand paging; a page is
+// allocated when it is first touched.
 func (o *OtherProcess) PagedBuffer(c *spec.C, n int, access verbs.AccessFlags) *OtherBuffer {
 	return o.buffer(c, n, Args{"len": uint64(n), "access": uint64(access | verbs.AccessOnDemand), "lazy": 1})
 }

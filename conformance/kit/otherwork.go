@@ -47,8 +47,9 @@ func (s *OtherSRQ) Recv(c *spec.C, id uint64, parts ...Part) {
 	s.Process.Do(c, player.PostSRQ, withParts(Args{"srq": s.ID, "id": id}, parts), nil)
 }
 
-// Post posts a send request in the other process with an SGE for each part. ID, opcode, flags, immediate, remote
-// address, key and atomic operands are those of wr; its SGEs, of this process, do not count.
+// Post posts a send request in the other process with an SGE for each part. ID, opcode, flags,
+// immediate, remote address, key and atomic operands are those of wr; its SGEs, which belong to
+// this process, are ignored.
 func (q *OtherQP) Post(c *spec.C, wr verbs.SendWR, parts ...Part) {
 	q.Process.Do(c, player.PostSend, withParts(Args{"qp": q.ID, "id": wr.ID, "opcode": uint64(wr.Opcode), "flags": uint64(wr.Flags), "imm": uint64(wr.Imm),
 		"remote": wr.RemoteAddr, "rkey": uint64(wr.RKey), "compare": wr.CompareAdd, "swap": wr.Swap}, parts), nil)

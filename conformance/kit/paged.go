@@ -8,13 +8,14 @@ import (
 // Page is the page size, in bytes, in which cases of on-demand paging count.
 const Page = 4096
 
-// Paged maps n bytes, a whole number of pages that come with their first touch, and registers them for on-demand
-// paging. The buffer has no red zones, because writing them would touch its pages.
+// Paged maps n bytes, a whole number of pages, each allocated when it is first touched, and
+// registers them for on-demand paging. The buffer has no red zones, because writing them would
+// touch its pages.
 func (e *Env) Paged(c *spec.C, n int, access verbs.AccessFlags) *Buffer {
 	return e.PagedOver(c, MapLazily(c, n), n, access)
 }
 
-// MapLazily maps n bytes whose pages come with their first touch.
+// MapLazily maps n bytes until the case ends; a page is allocated when it is first touched.
 func MapLazily(c *spec.C, n int) verbs.Buffer {
 	m, err := c.Process().Map(c.T, uint64(n), verbs.MapOptions{Lazy: true})
 	ok(c, "map memory", err)

@@ -214,14 +214,15 @@ func (q *QP) QueryState(c *spec.C) verbs.QPState {
 	return a.State
 }
 
-// Pair is two connected queue pairs of one device: A is the requester, B the responder. UnconnectedPair leaves them in
-// RESET.
+// Pair is two connected queue pairs of one context: A is the requester, B the responder.
+// UnconnectedPair leaves them in RESET.
 type Pair struct {
 	*Env
 	A, B *QP
 }
 
-// NewPair opens the device and connects a pair over it.
+// NewPair opens the first device, creates two queue pairs on that context, each with CQs of its own
+// unless o has them, and connects them to each other.
 func NewPair(c *spec.C, o Options) *Pair { return Open(c).Pair(c, o) }
 
 // UnconnectedPair creates two queue pairs in RESET.

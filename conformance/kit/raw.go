@@ -23,8 +23,9 @@ func PostRaw(c *spec.C, q *QP, op prm.WQEOpcode, qpn, imm uint32, body ...byte) 
 	ok(c, "ring", m.RingDoorbell(c.T, DoorbellValue(bell)))
 }
 
-// PollRaw takes the completion of a request that was posted behind the library's back. It returns it with wr_id,
-// opcode, byte_len and flags zeroed, since the library takes them from its notes of an earlier request in that place.
+// PollRaw takes the completion of a request that was posted behind the library's back. It returns
+// it with wr_id, opcode, byte_len and flags zeroed, because the library takes them from what it
+// remembers of an earlier request in that slot.
 func PollRaw(c *spec.C, cq verbs.CQ) verbs.WC {
 	wc := PollOne(c, cq)
 	wc.ID, wc.Opcode, wc.ByteLen, wc.Flags = 0, 0, 0, 0

@@ -41,7 +41,7 @@ func (e *Env) MayAdapt(c *spec.C) bool {
 // AckTimer is what a case may expect of a requester's ACK timer.
 type AckTimer struct {
 	Timeout time.Duration // by the formula of the specification
-	Least   time.Duration // nothing that is unanswered is sent again before
+	Least   time.Duration // the shortest wait before an unanswered request is sent again
 	Adapts  bool          // Least is that of adaptive retransmission, and Timeout does not bound the wait
 }
 

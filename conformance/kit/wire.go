@@ -140,7 +140,7 @@ func RuleForOpcode(qpn uint32, op roce.Opcode, action verbs.WireAction) verbs.Wi
 // NthPSN returns the PSN of A's packet n, counted from 0.
 func (o Options) NthPSN(n uint32) uint32 { return (o.PSN + n) & roce.PSNMask }
 
-// PSNs returns by how much the PSN of each packet is after first, negative before it.
+// PSNs returns the distance of each packet's PSN from first, negative for a PSN before it.
 func PSNs(ps []Packet, first uint32) []int {
 	out := make([]int, 0, len(ps))
 	for _, p := range ps {

@@ -8,7 +8,7 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Memory is memory of the program, as it has to be.
+// Memory is the expected contents of a buffer of the program.
 type Memory struct {
 	Name    string
 	Bytes   []byte
@@ -55,14 +55,15 @@ func (m *Memory) blurUntil(from, to int, owner uint64) {
 	}
 }
 
-// Settled puts the bytes of like wherever the specification fixes none.
+// Settled copies to got those bytes of like that the specification leaves open.
 func (m *Memory) Settled(got, like []byte) {
 	for _, s := range m.unknown {
 		copy(got[s.from:s.to], like[s.from:s.to])
 	}
 }
 
-// Check judges what the memory holds, and remembers what the specification does not fix. It changes got there.
+// Check compares got, the bytes of the buffer, with the expected contents, and returns a *Violation
+// if they differ. It takes over those bytes of got that the specification leaves open.
 func (m *Memory) Check(got []byte) error {
 	for _, s := range m.unknown {
 		copy(m.Bytes[s.from:s.to], got[s.from:s.to])
@@ -132,11 +133,12 @@ func (m *MR) Rereg(access verbs.AccessFlags, err error) error {
 	return errnoIn(&ruleRereg, err, 0)
 }
 
-// Piece is a scatter/gather element, or with another meaning of Key the range of a remote operation.
+// Piece is a range of Mem with a key: a scatter/gather element, or the target of a remote
+// operation. Off and Len are in bytes. The key is that of MR, or with WrongKey no region's.
 type Piece struct {
 	Mem      *Memory
 	Off, Len int
-	MR       *MR // whose key it has
+	MR       *MR
 	WrongKey bool
 }
 

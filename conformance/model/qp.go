@@ -43,7 +43,7 @@ type Request struct {
 	Op               verbs.WROpcode
 	Flags            verbs.SendFlags
 	Local            []Piece
-	Remote           Piece // of which Len does not count
+	Remote           Piece // Len is ignored: Local determines the length
 	Imm              uint32
 	CompareAdd, Swap uint64
 	seq              int

@@ -96,8 +96,8 @@ func TestGoldenEveryStepHasAMutant(t *testing.T) {
 
 const stepsHead = `# Mutants
 
-A mutant is a simulator that breaks one rule of the device, the driver or the library; a case kills it
-when one of its assertions fails. With mutants you see what the suite would miss.
+A mutant is a simulator that breaks one rule of the device, the driver or the library; a case kills
+it when one of its assertions fails. With mutants you see what the suite would miss.
 
 | command or file | shows |
 | --- | --- |
@@ -107,8 +107,8 @@ when one of its assertions fails. With mutants you see what the suite would miss
 | [survivors.yaml](../fixtures/mutants/survivors.yaml) | the mutants that no case can kill, with reasons |
 | [rows.yaml](../fixtures/mutants/rows.yaml) | the cases that kill no mutant, with reasons |
 
-A test generates this page, and ` + "`make golden`" + ` rewrites it; [CONTRIBUTING.md](../CONTRIBUTING.md) says how to
-add a mutant. The device checks a request, a work request, a response and a memory key in a fixed
+A test generates this page, and ` + "`make golden`" + ` rewrites it; [CONTRIBUTING.md](../CONTRIBUTING.md#add-a-rule-and-its-mutant)
+says how to add a mutant. The device checks a request, a work request, a response and a memory key in a fixed
 order, one named step each. Each [step](#steps) has a mutant that leaves it out.
 `
 

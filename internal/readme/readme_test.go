@@ -214,7 +214,7 @@ func notes(t *testing.T, line, out, which string) (chosen []byte) {
 // link is a link or picture in a document.
 var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 
-// Each link of README, CONTRIBUTING and docs leads to a file of the tree, each page and picture
+// Each link of README, CONTRIBUTING and docs leads to a file of the tree, and to a heading of it, each page and picture
 // in docs is linked from another page, and README is short enough to be read to its end.
 func TestDocuments(t *testing.T) {
 	names, err := filepath.Glob(root + "/docs/*.md")
@@ -233,13 +233,23 @@ func TestDocuments(t *testing.T) {
 			t.Errorf("README.md has %d lines; long outputs belong to docs/results.md", n)
 		}
 		for _, m := range link.FindAllSubmatch(text, -1) {
-			to, _, _ := strings.Cut(string(m[1]), "#")
-			if to == "" || strings.Contains(to, "://") {
+			to, heading, _ := strings.Cut(string(m[1]), "#")
+			if strings.Contains(to, "://") {
 				continue
 			}
 			at := filepath.Join(filepath.Dir(path), to)
-			if _, err := os.Stat(at); err != nil {
+			if to == "" {
+				at = path
+			}
+			page, err := os.ReadFile(at)
+			if info, serr := os.Stat(at); serr != nil || err != nil && !info.IsDir() {
 				t.Errorf("%s links to %s, which is not there", path, to)
+			}
+			if heading != "" && !slices.Contains(anchors(page), heading) {
+				t.Errorf("%s links to %s, which has no such heading", path, m[1])
+			}
+			if to == "" {
+				continue
 			}
 			linked[filepath.Clean(at)] = true
 		}
@@ -251,6 +261,19 @@ func TestDocuments(t *testing.T) {
 			t.Errorf("no page links to %s", p)
 		}
 	}
+}
+
+var (
+	headingLine = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	notInAnchor = regexp.MustCompile(`[^a-z0-9 _-]`)
+)
+
+// anchors returns the names by which links reach the headings of a page.
+func anchors(page []byte) (names []string) {
+	for _, m := range headingLine.FindAllSubmatch(page, -1) {
+		names = append(names, strings.ReplaceAll(notInAnchor.ReplaceAllString(strings.ToLower(string(m[1])), ""), " ", "-"))
+	}
+	return names
 }
 
 // TestNotes: notes are found by their beginning, with all of their lines, and lines that begin within one are known.
