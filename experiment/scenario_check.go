@@ -38,7 +38,14 @@ func (s *Scenario) check() error {
 		return err
 	}
 	s.keepGiven()
+	groups, err := s.clients()
+	if err != nil {
+		return err
+	}
 	s.defaults()
+	if err := s.expand(groups); err != nil {
+		return err
+	}
 	if _, err := s.LoadProfile(); err != nil {
 		at := "set"
 		if e := (*profileError)(nil); errors.As(err, &e) {
@@ -51,7 +58,7 @@ func (s *Scenario) check() error {
 	}
 	for i := range s.Traffic {
 		t := &s.Traffic[i]
-		at := "traffic." + strconv.Itoa(i)
+		at := "traffic." + strconv.Itoa(t.at)
 		if err := s.checkEnv(at, t.Env); err != nil {
 			return err
 		}

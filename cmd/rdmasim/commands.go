@@ -176,6 +176,7 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 	f.BoolVar(&sensitivity, "sensitivity", false, "also run with each assumed or fitted value at its bounds, and report whether the conclusion holds (many runs: a minute of CPU time and more)")
 	f.BoolVar(&stored, "stored", false, "with --sensitivity: print the stored report for these settings, and run nothing")
 	f.BoolVar(&req.Counters, "counters", false, "add the counters of a scenario that changed, of hosts, devices and links")
+	f.BoolVar(&req.Threads, "threads", false, "print a row for each client and each thread of a scenario too; JSON and CSV have them always")
 	f.BoolVar(&req.Lockstep, "lockstep", false, "let the simulated programs yield at every step, as a check of the simulator: the results stay the same")
 	f.BoolVar(&req.Confirm, "confirm", false, "repeat the run with more of the limiting resource (column limited_by), such as half the interval of an engine, and report whether the rate rises")
 	s.flags(f)
