@@ -154,7 +154,7 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 		}
 		rec.expect(plan)
 	}
-	for _, what := range sc.sharedCores() {
+	for _, what := range slices.Concat(sc.sharedCores(), sc.idle(prof)) {
 		res.Note("%s", what)
 	}
 	if err := sc.emit(&Env{Ctx: ctx, Seed: req.Seed, Out: res, rec: rec, counters: req.Counters, Confirm: req.Confirm}); err != nil {
