@@ -64,7 +64,7 @@ func TestIdleSettingsAreIdle(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 2))
 	pick := func(words ...string) string { return words[rng.IntN(len(words))] }
 	tried := map[string]int{}
-	for range 40 {
+	for range 25 {
 		link := pick("cable", "switch")
 		set := map[string][2]string{
 			"congestion.dcqcn": {"true", "false"}, "link.pfc": {"true", "false"}, "link.pfc_xoff": {"100KiB", "64KiB"}, "switch.buffer": {"256KiB", "1MiB"},
@@ -112,7 +112,7 @@ func TestIdleSettingsAreIdle(t *testing.T) {
 			}
 		}
 	}
-	if len(tried) < 8 {
+	if len(tried) < 6 {
 		t.Errorf("only %v were tried", tried)
 	}
 }
