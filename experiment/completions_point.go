@@ -222,8 +222,8 @@ func (b *completionBed) busy() []float64 {
 	return all
 }
 
-// jain is Jain's index of fairness: 1 when all have the same, 1/n when one has all.
-func jain(all []uint64) float64 {
+// jain is the index of fairness of R. Jain, D. Chiu and W. Hawe (DEC-TR-301, 1984): 1 when all have the same, 1/n when one of n has all.
+func jain[N uint64 | float64](all []N) float64 {
 	sum, squares := 0.0, 0.0
 	for _, n := range all {
 		sum += float64(n)

@@ -40,7 +40,7 @@ func runIncast(t *testing.T, capture string, set ...string) map[string]float64 {
 			v, _ := row.Float("value")
 			sum[s[strings.LastIndexByte(s, '/')+1:]] += v
 		}
-		if v, ok := row.Float("gbps"); ok {
+		if v, ok := row.Float("gbps"); ok && row.Get("row") == "traffic" {
 			sum["gbps"] += v
 		}
 	}

@@ -32,7 +32,9 @@ type Experiment struct {
 	Params      []Param
 	Columns     []string
 	More        More
-	Plots       []chart.Plot
+	// Parts are kinds of rows that the table for people has only if a request asks for them.
+	Parts []string
+	Plots []chart.Plot
 	// Drawings are the names of pictures that Run may add to its result.
 	Drawings []string
 	// Many says that Run makes more than one run. With Timeline it writes --trace by itself all the same.
@@ -135,6 +137,8 @@ type Request struct {
 	Version   string
 	// Counters adds a row for each counter that changed, to the result of a scenario.
 	Counters bool
+	// Threads puts the rows of clients and threads of a scenario into its table for people; other formats have them always.
+	Threads bool
 	// Lockstep makes programs yield at every step: the results must not change by a byte.
 	Lockstep bool
 	// Confirm runs again with more of what limits a run.
@@ -153,6 +157,9 @@ func (x *Experiment) Execute(ctx context.Context, req Request, progress func(don
 	}
 	if req.Counters {
 		return nil, Usagef("--counters prints the counters of a scenario, and %s is an experiment: leave the flag out", x.Name)
+	}
+	if req.Threads {
+		return nil, Usagef("--threads prints the threads of a scenario, and %s is an experiment: leave the flag out", x.Name)
 	}
 	if req.Confirm && !x.Confirms {
 		return nil, Usagef("--confirm: %s does not name what limits its runs: leave the flag out", x.Name)

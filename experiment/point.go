@@ -55,6 +55,9 @@ func (x *Experiment) Prepare(req Request) (*Prepared, error) {
 	if req.Counters {
 		return nil, Usagef("--counters prints the counters of a scenario, and %s is an experiment: leave the flag out", x.Name)
 	}
+	if req.Threads {
+		return nil, Usagef("--threads prints the threads of a scenario, and %s is an experiment: leave the flag out", x.Name)
+	}
 	var err error
 	if p.vals, p.over, err = x.Settings(req.Set); err != nil {
 		return nil, err

@@ -41,6 +41,8 @@ type Result struct {
 	Columns []string `json:"-"`
 	// More are columns of a second table.
 	More More `json:"-"`
+	// Hidden are kinds of rows that the table for people leaves out.
+	Hidden []string `json:"-"`
 }
 
 // Drawing is a picture. File has no extension; Draw makes it as SVG, with a caption.
@@ -143,7 +145,12 @@ func (r *Result) writeTable(w io.Writer) error {
 	if len(keys) == 0 {
 		keys = r.allKeys()
 	}
+	hidden := 0
 	for _, rows := range table.Kinds(r.Rows) {
+		if kind, _ := table.KindOf(rows).(string); slices.Contains(r.Hidden, kind) {
+			hidden += len(rows)
+			continue
+		}
 		if err := table.WriteRows(w, keys, rows); err != nil {
 			return err
 		}
@@ -154,6 +161,9 @@ func (r *Result) writeTable(w io.Writer) error {
 			}
 			fmt.Fprintln(w)
 		}
+	}
+	if hidden > 1 { // one row of one thread says what the load's does
+		fmt.Fprintf(w, "--threads shows %d more rows, of clients and threads.\n", hidden)
 	}
 	for _, n := range r.Notes {
 		fmt.Fprintln(w, table.Wrap(n, 100))

@@ -27,6 +27,7 @@ import (
 // Outcome is the result of one run of a scenario.
 type Outcome struct {
 	loads    []*workload.Load
+	names    []string // of the loads of the file that these are, or clients of
 	started  []*workload.Started
 	Results  []*workload.Result
 	counters []reading // of the measured part: after minus before
@@ -134,6 +135,7 @@ func (s *Scenario) body(t verbs.Thread, tb *testbed.Testbed, out *Outcome) error
 		}
 		out.started = append(out.started, st)
 		out.loads = append(out.loads, l)
+		out.names = append(out.names, cmp.Or(s.Traffic[i].group, l.Name))
 	}
 	if plan := tb.Config().Faults; plan != nil {
 		if err := plan.CheckProcesses(tb.Processes()); err != nil {
@@ -188,7 +190,7 @@ func (s *Scenario) unbuildable(i int, err error) error {
 	if s.doc == nil || verbs.ErrnoOf(err) == 0 {
 		return err
 	}
-	return &UsageError{s.doc.Errorf("traffic."+strconv.Itoa(i), "%v", err)}
+	return &UsageError{s.doc.Errorf("traffic."+strconv.Itoa(s.Traffic[i].at), "%v", err)}
 }
 
 // settle is how long a run waits before the counters are read.
@@ -225,13 +227,7 @@ func trafficRow(l *workload.Load, r *workload.Result) table.Row {
 		row.Set("spread_percent", spread).Set("measured_us", float64((r.End-r.Begin).Nanoseconds())/1000).Set("rate_ci95_percent", 100*r.Confidence)
 		return row
 	}
-	var all []float64
-	for i := range r.Threads {
-		for _, d := range r.Threads[i].Latency {
-			all = append(all, float64(d.Nanoseconds()))
-		}
-	}
-	percentiles(&row, all)
+	percentiles(&row, nanoseconds(r))
 	if r.Detection > 0 {
 		row.Set("detection_ms", r.Detection.Seconds()*1e3)
 	}
@@ -257,8 +253,9 @@ func percentiles(row *table.Row, ns []float64) {
 // experiment wraps the scenario so that it runs as a named experiment does.
 func (s *Scenario) experiment() *Experiment {
 	x := &Experiment{Name: s.Name, Title: s.Title, Profile: s.Profile, scenario: s}
-	x.Columns = []string{"row", "name", "thread", "mr_page", "mr_entries", "rate_mps", "gbps", "spread_percent", "latency_ns_p50", "latency_ns_p99",
-		LimitedBy, limitPercent, Confirmed, raisedRate, "counter", "value"}
+	x.Columns = []string{"row", "name", "thread", "clients", "mr_page", "mr_entries", "rate_mps", "gbps", "spread_percent", "client_gbps_min", "client_gbps_max", "jain",
+		"latency_ns_p50", "latency_ns_p99", "latency_ns_p999", LimitedBy, limitPercent, Confirmed, raisedRate, "counter", "value"}
+	x.Parts = []string{"client", "thread"}
 	x.Confirms = true
 	if s.Completions != nil {
 		x.Columns = completionColumns
@@ -318,13 +315,18 @@ func (out *Outcome) emit(env *Env, s *Scenario, prof *profile.Profile) error {
 			return err
 		}
 	}
-	for i, r := range out.Results {
-		env.Emit(*rows[i])
-		if why := out.why(i); why != "" {
-			env.Note("Load %s: %s", out.loads[i].Name, why)
-		}
-		if why := fewSamples(out.loads[i], r); why != "" {
-			env.Note("Load %s: %s", out.loads[i].Name, why)
+	sets := out.sets(s)
+	for _, g := range sets {
+		env.Emit(out.rowOf("traffic", g, rows))
+		out.noteClients(env, g)
+	}
+	if len(out.Results) > 1 {
+		env.Emit(out.rowOf("total", set{"all", 0, len(out.Results)}, rows))
+	}
+	for _, g := range sets {
+		for i := g.first; g.end-g.first > 1 && i < g.end; i++ {
+			rows[i].Set("row", "client")
+			env.Emit(*rows[i])
 		}
 	}
 	out.noteNeighbours(env)

@@ -23,9 +23,9 @@ type Scenario struct {
 	Source  string            `yaml:"source" help:"the publication that it follows"`
 	Profile string            `yaml:"profile" help:"device and host profile, as listed by rdmasim profile list"`
 	Set     map[string]string `yaml:"set" help:"values of the profile to change, such as uar.bf_conflict: none"`
-	Hosts   int               `yaml:"hosts" min:"1" max:"64" help:"number of machines, with one device each (default 2)"`
+	Hosts   int               `yaml:"hosts" min:"1" max:"64" help:"number of machines, with one device each (default 2, or as many as the clients of loads need)"`
 	Cores   int               `yaml:"cores" min:"1" max:"1024" help:"cores of each host (default 16)"`
-	Link    string            `yaml:"link" oneof:"cable,switch,loopback" help:"how the ports are joined (default cable)"`
+	Link    string            `yaml:"link" oneof:"cable,switch,loopback" help:"how the ports are joined (default cable, or switch if loads of several clients need it)"`
 	Faults  []fault.FileRule  `yaml:"faults" help:"faults on the wire, as in a file for --fault, which replaces them if it is given"`
 	Traffic []Traffic         `yaml:"traffic" help:"loads that run at the same time"`
 	// Completions stands in place of Traffic.
@@ -50,8 +50,10 @@ type Sweep struct {
 // Traffic is one load.
 type Traffic struct {
 	Name        string            `yaml:"name" help:"name of the load in reports"`
-	From        int               `yaml:"from" min:"0" max:"63" help:"host that posts (default 0)"`
-	To          *int              `yaml:"to" min:"0" max:"63" help:"target host (default 1, or 0 with link loopback)"`
+	FromHosts   string            `yaml:"from" unit:"hosts" json:"-" help:"host that posts (default 0), or several, such as 0..15: each is a client of its own, with the threads and queue pairs that the load says"`
+	ToHosts     string            `yaml:"to" unit:"hosts" json:"-" help:"target host (default 1, or 0 with link loopback, or the host behind the clients), or several: each client posts to each of them"`
+	Pattern     string            `yaml:"pattern" oneof:"incast,all-to-all,permutation" help:"who posts to whom: all clients to one host, each to each other, or each to the next one and the last to the first"`
+	Clients     int               `yaml:"clients" min:"1" max:"63" help:"number of hosts that post, in place of a range of from"`
 	Threads     int               `yaml:"threads" min:"1" max:"1024" help:"posting threads (default 1)"`
 	Cores       []int             `yaml:"cores" help:"core of each thread, in turn (default: thread i on core i)"`
 	Contexts    int               `yaml:"contexts" min:"1" max:"1024" help:"device contexts; each is shared by a block of consecutive threads (default 1)"`
@@ -102,7 +104,13 @@ type Traffic struct {
 	Warmup      int64             `yaml:"warmup" unit:"time" max:"100s" help:"time before counting begins (default 0ns)"`
 	Duration    int64             `yaml:"duration" unit:"time" max:"100s" help:"time that is counted (default 200us if messages is not given)"`
 
-	bare bool // a payload of 0 is given
+	// From and To are the hosts of one client.
+	From    int
+	To      *int
+	at      int    // in the file
+	group   string // name of the load, of whose clients this is one
+	bare    bool   // a payload of 0 is given
+	crowded bool   // a client whose threads share cores with another's
 }
 
 // MixItem is one verb of a mix.

@@ -38,8 +38,16 @@ func (s *Scenario) check() error {
 		return err
 	}
 	s.keepGiven()
+	groups, err := s.clients()
+	if err != nil {
+		return err
+	}
 	s.defaults()
-	if _, err := s.LoadProfile(); err != nil {
+	if err := s.expand(groups); err != nil {
+		return err
+	}
+	prof, err := s.LoadProfile()
+	if err != nil {
 		at := "set"
 		if e := (*profileError)(nil); errors.As(err, &e) {
 			at = e.at
@@ -51,9 +59,12 @@ func (s *Scenario) check() error {
 	}
 	for i := range s.Traffic {
 		t := &s.Traffic[i]
-		at := "traffic." + strconv.Itoa(i)
+		at := "traffic." + strconv.Itoa(t.at)
 		if err := s.checkEnv(at, t.Env); err != nil {
 			return err
+		}
+		if t.TD == "independent" && !prof.Provider.IndependentTD {
+			return s.doc.Errorf(at+".td", "td: independent asks for an attribute that no released library has: set provider.independent_td to true for one with the proposal")
 		}
 		if t.From >= s.Hosts || *t.To >= s.Hosts {
 			return s.doc.Errorf(at+".to", "from %d to %d: the scenario has hosts 0 to %d", t.From, *t.To, s.Hosts-1)

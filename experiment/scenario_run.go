@@ -137,6 +137,9 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 	defer func() { rec.notes(res); err = rec.end(err) }()
 	res = &Result{Name: s.Name, Version: req.Version, Profile: sc.Profile, ProfileHash: prof.Hash(), Seed: req.Seed,
 		Hypotheses: []string{}, Rows: []table.Row{}, Notes: []string{}, Columns: x.Columns}
+	if !req.Threads {
+		res.Hidden = x.Parts
+	}
 	if s.Source != "" {
 		res.Note("Source of the scenario: %s", s.Source)
 	}
@@ -151,7 +154,7 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 		}
 		rec.expect(plan)
 	}
-	for _, what := range sc.sharedCores() {
+	for _, what := range slices.Concat(sc.sharedCores(), sc.idle(prof)) {
 		res.Note("%s", what)
 	}
 	if err := sc.emit(&Env{Ctx: ctx, Seed: req.Seed, Out: res, rec: rec, counters: req.Counters, Confirm: req.Confirm}); err != nil {
@@ -164,11 +167,18 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 	return res, nil
 }
 
-// sharedCores names loads whose threads share cores although nobody asked for it: threads are
+// sharedCores names loads whose threads share cores although nobody asked for it: threads of a load without clients are
 // put on cores 0, 1, ... of their host unless cores names others, and another load may name just these.
 func (s *Scenario) sharedCores() (out []string) {
-	type place struct{ host, core int }
 	users := map[place]int{}
+	for i := range s.Traffic {
+		if t := &s.Traffic[i]; t.crowded {
+			what := fmt.Sprintf("Clients of load %s share cores: they have more threads on a host than its %d cores; cores of the scenario says how many there are.", t.group, s.Cores)
+			if !slices.Contains(out, what) {
+				out = append(out, what)
+			}
+		}
+	}
 	for _, named := range []bool{true, false} {
 		for i := range s.Traffic {
 			t := &s.Traffic[i]

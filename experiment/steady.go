@@ -80,14 +80,19 @@ func draining(l *workload.Load, r *workload.Result, more string) string {
 	return fmt.Sprintf("%.0f receives were used up in the measured time of %v, and its target posted only %d: the rate is higher than when those posted before have been used up; %s.", used, measured, r.Refilled, more)
 }
 
-// fewSamples says that a load's percentiles mean little, and what to do; "" if they do not: of
+// fewSamples says that the percentiles of a load, of all its clients together, mean little, and what to do; "" if they do not: of
 // fewer than 100 samples the 99 % point is the maximum.
-func fewSamples(l *workload.Load, r *workload.Result) string {
+func fewSamples(l *workload.Load, results ...*workload.Result) string {
 	n := 0
-	for i := range r.Threads {
-		n += len(r.Threads[i].Latency)
+	for _, r := range results {
+		if r.Failed != nil {
+			return ""
+		}
+		for i := range r.Threads {
+			n += len(r.Threads[i].Latency)
+		}
 	}
-	if !l.Latency || r.Failed != nil || n >= 100 {
+	if !l.Latency || n >= 100 {
 		return ""
 	}
 	more := "a longer duration"
@@ -108,7 +113,7 @@ func fewSamples(l *workload.Load, r *workload.Result) string {
 func (out *Outcome) noteOverlap(env *Env) {
 	for i, r := range out.Results {
 		if early := out.endedBefore(i); len(early) > 0 && r.Failed == nil {
-			env.Note("Load %s was measured also when these had ended: %s. Loads of one duration and warmup run together to the end.", out.loads[i].Name, strings.Join(early, ", "))
+			env.Note("Load %s was measured also when these had ended: %s. Loads of one duration and warmup run together to the end.", out.names[i], strings.Join(early, ", "))
 		}
 	}
 }
@@ -118,10 +123,18 @@ func (out *Outcome) endedBefore(i int) (early []string) {
 	r := out.Results[i]
 	for j, other := range out.Results {
 		if other.End < r.End-(r.End-r.Begin)/20 {
-			early = append(early, out.loads[j].Name)
+			early = once(early, out.names[j])
 		}
 	}
 	return early
+}
+
+// once adds a name to some that do not have it.
+func once(names []string, name string) []string {
+	if slices.Contains(names, name) {
+		return names
+	}
+	return append(names, name)
 }
 
 // neighbours are loads whose own rate is steady in the measured time beside loads whose is not: a load that has hardly begun, or waits for a
@@ -138,12 +151,10 @@ func (out *Outcome) neighbours() (still, moving []string) {
 				continue
 			}
 			met = true
-			if !slices.Contains(moving, o.Name) {
-				moving = append(moving, o.Name)
-			}
+			moving = once(moving, out.names[j])
 		}
 		if met {
-			still = append(still, l.Name)
+			still = once(still, out.names[i])
 		}
 	}
 	return still, moving
@@ -159,9 +170,9 @@ func (out *Outcome) noteNeighbours(env *Env) {
 // noteUnreliable names loads whose requests complete when they have been sent, and may be lost after that.
 func (out *Outcome) noteUnreliable(env *Env) {
 	var names []string
-	for _, l := range out.loads {
+	for i, l := range out.loads {
 		if l.Transport == workload.UC || l.Transport == workload.UD {
-			names = append(names, l.Name)
+			names = once(names, out.names[i])
 		}
 	}
 	if len(names) > 0 {

@@ -83,6 +83,7 @@ func runnable() (names []string) {
 func runCommand() *cobra.Command {
 	var req experiment.Request
 	var out, format string
+	var require []string
 	s := &sweepFlags{}
 	var sensitivity, stored bool
 	c := &cobra.Command{
@@ -99,6 +100,13 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 				return &experiment.UsageError{Err: err}
 			}
 			req.Version = experiment.Version()
+			for _, text := range require {
+				r, err := experiment.ParseRequirement(text)
+				if err != nil {
+					return usagef("--require %w", err)
+				}
+				s.require = append(s.require, r)
+			}
 			x, err := studies.Open(c.Context(), args[0])
 			if err != nil {
 				return err
@@ -160,7 +168,7 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 					res.Note("%s", res.Sensitivity.Summary())
 				}
 			}
-			return writeResult(c, res, req, out, format, err)
+			return writeResult(c, res, req, out, format, s.judged(res, err))
 		},
 	}
 	commands.CompleteArgs(c, 1, runnable, true)
@@ -176,6 +184,8 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 	f.BoolVar(&sensitivity, "sensitivity", false, "also run with each assumed or fitted value at its bounds, and report whether the conclusion holds (many runs: a minute of CPU time and more)")
 	f.BoolVar(&stored, "stored", false, "with --sensitivity: print the stored report for these settings, and run nothing")
 	f.BoolVar(&req.Counters, "counters", false, "add the counters of a scenario that changed, of hosts, devices and links")
+	f.BoolVar(&req.Threads, "threads", false, "print a row for each client and each thread of a scenario too; JSON and CSV have them always")
+	f.StringArrayVar(&require, "require", nil, "end with status 1 unless this `BOUND` holds, such as 'total.p99 < 20us': a load or total, a column or p50, p99, p999, rate, goodput; of a sweep at every point; may be repeated")
 	f.BoolVar(&req.Lockstep, "lockstep", false, "let the simulated programs yield at every step, as a check of the simulator: the results stay the same")
 	f.BoolVar(&req.Confirm, "confirm", false, "repeat the run with more of the limiting resource (column limited_by), such as half the interval of an engine, and report whether the rate rises")
 	s.flags(f)

@@ -36,6 +36,7 @@ const noStore = "none"
 // sweepFlags are the flags of run that say what is swept, and how.
 type sweepFlags struct {
 	sweep.Flags
+	require        []*experiment.Requirement
 	jobs           int
 	memory, worker uint64
 	wall           time.Duration
@@ -168,8 +169,8 @@ func runSweep(c *cobra.Command, plan *sweep.Plan, s *sweepFlags, out, format str
 	if plan.Request.Trace != "" {
 		return usagef("--trace records a single run: leave out --sweep and --seeds")
 	}
-	if s.shard != "" && (out != "" || c.Flags().Changed("format")) {
-		return usagef("--shard leaves its results in the store: the command without it writes the answer, with -o and --format")
+	if s.shard != "" && (out != "" || c.Flags().Changed("format") || len(s.require) > 0) {
+		return usagef("--shard leaves its results in the store: the command without it writes the answer, with -o, --format and --require")
 	}
 	if err := s.slurm.check(c.Flags()); err != nil {
 		return err
@@ -207,7 +208,7 @@ func runSweep(c *cobra.Command, plan *sweep.Plan, s *sweepFlags, out, format str
 		if answer == nil {
 			return err
 		}
-		return writeAnswer(c, answer, out, format, err)
+		return s.writeAnswer(c, answer, out, format, err)
 	}
 	var ended func()
 	o.Progress, ended = sweepProgress()
@@ -220,7 +221,7 @@ func runSweep(c *cobra.Command, plan *sweep.Plan, s *sweepFlags, out, format str
 	if answer == nil {
 		return err
 	}
-	return writeAnswer(c, answer, out, format, errors.Join(err, outcome.Err()))
+	return s.writeAnswer(c, answer, out, format, errors.Join(err, outcome.Err()))
 }
 
 // recorded prepares a sweep that one process runs into one capture.
@@ -234,8 +235,22 @@ func (s *sweepFlags) recorded(f *pflag.FlagSet) error {
 	return nil
 }
 
+// judged notes in a result how it stands to the requirements, and adds an error if one is not met. An incomplete result meets none and
+// misses none.
+func (s *sweepFlags) judged(res *experiment.Result, err error) error {
+	if res == nil || !res.Complete || len(s.require) == 0 {
+		return err
+	}
+	return errors.Join(err, res.Require(s.require))
+}
+
 // writeAnswer writes the answer; err is what ended the runs.
-func writeAnswer(c *cobra.Command, answer *sweep.Answer, out, format string, err error) error {
+func (s *sweepFlags) writeAnswer(c *cobra.Command, answer *sweep.Answer, out, format string, err error) error {
+	if len(s.require) > 0 && !answer.Whole {
+		err = errors.Join(err, usagef("--require looks at answers that fit into a table, and this one has too many rows: give fewer points"))
+	} else {
+		err = s.judged(answer.Result, err)
+	}
 	err = errors.Join(err, answer.Write(c.OutOrStdout(), format))
 	notesBeside(c, answer.Result.Notes, format)
 	if out != "" {

@@ -139,6 +139,9 @@ func (r *prepared) assemble(st *store.Store, out *Outcome) (*Answer, error) {
 	a := &Answer{r: r, out: out, store: st, Failed: out.Failed, kept: map[store.Address]*result{}}
 	res := &experiment.Result{Name: r.x.Name, Version: r.Request.Version, Seed: r.Request.Seed, Hypotheses: []string{}, Rows: []table.Row{},
 		Notes: []string{}, Columns: r.x.Columns, More: r.x.More}
+	if !r.Request.Threads {
+		res.Hidden = r.x.Parts
+	}
 	a.Result = res
 	a.Whole = a.points() <= mostRows
 	a.rows = newRowSet(&r.Grid, func(c *cell) []table.Row { return a.answerRows(c) }, a.cells)

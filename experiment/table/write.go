@@ -59,13 +59,17 @@ func KindOf(rows []Row) any {
 }
 
 // Kinds groups rows by the kind in their key "row", in the order in which kinds come:
-// loads, threads and counters have no column in common worth a common table. There is
-// at least one group.
+// loads, threads and counters have no column in common worth a common table. The total of loads is
+// in their group. There is at least one group.
 func Kinds(rows []Row) [][]Row {
 	groups := [][]Row{nil}
 	at := map[any]int{}
 	for _, row := range rows {
 		kind := row.vals["row"]
+		if i, ok := at["traffic"]; ok && kind == "total" {
+			groups[i] = append(groups[i], row)
+			continue
+		}
 		i, ok := at[kind]
 		if !ok {
 			i = len(at)

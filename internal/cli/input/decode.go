@@ -340,6 +340,8 @@ func describe(t reflect.Type, f field) string {
 		return "a rate such as 100Gbps"
 	case f.unit == "freq":
 		return "a frequency such as 430MHz"
+	case f.unit == "hosts":
+		return "a host such as 3, or several such as 0..15"
 	case f.oneof != "":
 		return "one of " + strings.ReplaceAll(f.oneof, ",", ", ")
 	case t.Kind() == reflect.String:

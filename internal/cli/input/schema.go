@@ -66,6 +66,9 @@ func schema(t reflect.Type, f field, depth int) map[string]any {
 	case reflect.Float64:
 		return map[string]any{"type": "number"}
 	case reflect.String:
+		if f.unit == "hosts" {
+			return map[string]any{"type": []string{"string", "integer"}, "pattern": `^[0-9]+(\.\.[0-9]+)?$`, "minimum": 0}
+		}
 		s := map[string]any{"type": "string"}
 		if f.oneof != "" {
 			s["enum"] = strings.Split(f.oneof, ",")

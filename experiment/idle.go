@@ -1,0 +1,101 @@
+package experiment
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rdmasim/rdmasim/sim/profile"
+)
+
+// idle names the settings that can act on nothing in the scenario, each with the reason: what somebody has set, he expects to matter. Of a
+// load these are the keys that its file or --set gives, of the profile those of set and the switches that are on.
+func (s *Scenario) idle(p *profile.Profile) (out []string) {
+	say := func(key, format string, args ...any) {
+		out = append(out, fmt.Sprintf("%s changes nothing here: %s.", key, fmt.Sprintf(format, args...)))
+	}
+	switched := s.Link == "switch"
+	switch {
+	case !p.HCA.Congestion.DCQCN:
+	case !switched:
+		say("congestion.dcqcn", "only a switch marks packets, and link is %s", s.Link)
+	case p.Switch.ECNMax == 0:
+		say("congestion.dcqcn", "no packet is marked while switch.ecn_max is 0: set switch.ecn_min, switch.ecn_max and switch.ecn_chance to those of your switch")
+	}
+	if p.Link.PFC && !switched && !slices.ContainsFunc(s.Traffic, func(t Traffic) bool { return t.Memory == "gpu" }) {
+		say("link.pfc", "it pauses where a switch or the memory of a GPU takes packets more slowly than they come, and link is %s", s.Link)
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.Set)) {
+		section, _, _ := strings.Cut(key, ".")
+		switch {
+		case section == "switch" && !switched:
+			say(key, "there is no switch, for link is %s", s.Link)
+		case section == "switch" && strings.HasPrefix(key, "switch.ecn_") && !p.HCA.Congestion.DCQCN:
+			say(key, "devices take no notice of marks while congestion.dcqcn is off")
+		case section == "congestion" && key != "congestion.dcqcn" && !p.HCA.Congestion.DCQCN:
+			say(key, "congestion.dcqcn is off")
+		case strings.HasPrefix(key, "link.pfc_") && !p.Link.PFC:
+			say(key, "link.pfc is off")
+		case section == "gpu" && !slices.ContainsFunc(s.Traffic, func(t Traffic) bool { return t.Memory == "gpu" }):
+			say(key, "no load has memory: gpu")
+		}
+	}
+	used := map[int]bool{}
+	for i := range s.Traffic {
+		used[s.Traffic[i].From], used[*s.Traffic[i].To] = true, true
+	}
+	if n := s.Hosts - len(used); n > 0 && s.given != nil && s.given.Hosts > 0 && s.Hosts > 2 {
+		say("hosts", "no load uses %d of the %d", n, s.Hosts)
+	}
+	if s.given == nil {
+		return out
+	}
+	for i := range s.given.Traffic {
+		for _, x := range s.given.Traffic[i].idle() {
+			say("traffic."+strconv.Itoa(i)+"."+x[0], "%s", x[1])
+		}
+	}
+	return out
+}
+
+// idle are keys that a load gives, and that can act on nothing in it, with the reason.
+func (t *Traffic) idle() (out [][2]string) {
+	say := func(given bool, key, why string) {
+		if given {
+			out = append(out, [2]string{key, why})
+		}
+	}
+	verbs := []string{t.Verb}
+	for _, m := range t.Mix {
+		verbs = append(verbs, m.Verb)
+	}
+	some := func(names ...string) bool {
+		return slices.ContainsFunc(verbs, func(v string) bool { return slices.Contains(names, v) })
+	}
+	if t.Measure == "latency" {
+		const one = "a load that measures latency keeps one request outstanding"
+		say(t.Window > 0, "window", one)
+		say(t.Spread > 0, "spread", one)
+		say(t.Postlist > 1, "postlist", one)
+		say(t.SignalEvery > 1, "signal_every", one)
+		say(t.Drain, "drain", one)
+	}
+	if t.Transport == "uc" || t.Transport == "ud" {
+		const unheard = "nothing is acknowledged on "
+		say(t.AckTimeout != nil, "ack_timeout", unheard+t.Transport)
+		say(t.RetryCnt != nil, "retry_cnt", unheard+t.Transport)
+		say(t.RNRRetry != nil, "rnr_retry", unheard+t.Transport)
+		say(t.RNRTimer != nil, "min_rnr_timer", unheard+t.Transport)
+	}
+	if t.Churn == "" {
+		say(t.RdAtomic > 0 && !some("read", "cas", "faa"), "rd_atomic", "the load posts neither READs nor atomics")
+		if receives := some("send", "write_imm") || t.Verb == "" && t.Transport == "ud"; !receives {
+			const none = "no message of the load takes a receive"
+			say(t.RecvDepth > 0, "recv_depth", none)
+			say(t.RecvPost > 0, "recv_postlist", none)
+		}
+	}
+	return out
+}
