@@ -192,7 +192,7 @@ func (q *QP) wrapped() bool { return q.posted > int(q.Cap.MaxSendWR) || q.taken 
 func (c *CQ) state() int {
 	_, n := c.Waiting()
 	fill := bit(n > 0) + bit(n >= c.Cap)
-	return qpRows + (int(c.armed)*2+bit(c.added > c.Cap))*3 + fill
+	return qpRows + (int(c.may)*2+bit(c.added > c.Cap))*3 + fill
 }
 
 func (s *SRQ) state() int {

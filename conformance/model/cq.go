@@ -39,10 +39,10 @@ type CQ struct {
 	World   *World
 	Cap     int
 	queues  []*workQueue
-	added   int // entries ever
-	armed   armed
-	weak    bool // armed while an event had not been taken, which may do nothing
-	fewest  int  // events that have to come, and that may
+	added   int   // entries ever
+	armed   armed // for certain
+	may     armed // at most: armed while an event had not been taken, which may do nothing
+	fewest  int   // events that have to come, and that may
 	most    int
 	delayed bool // moderated: events come late, or with further completions
 }
@@ -86,16 +86,19 @@ func (q *workQueue) cq() *CQ {
 	return q.qp.SendCQ
 }
 
+// takes reports whether a CQ that is so armed makes an event of a completion.
+func (a armed) takes(solicited bool) bool { return a == armedAny || a == armedSolicited && solicited }
+
 // notify makes an event of a completion if the CQ is armed. Unsure: whether it is a failure, which counts as solicited, is open.
 func (c *CQ) notify(solicited, unsure bool) {
 	switch {
-	case c.armed == armedAny || c.armed == armedSolicited && solicited:
-		c.armed = unarmed
+	case c.armed.takes(solicited):
+		c.armed, c.may = unarmed, unarmed
+		c.fewest, c.most = c.fewest+1, c.most+1
+	case c.may.takes(solicited):
+		c.armed = unarmed // if that was the event
 		c.most++
-		if !c.weak {
-			c.fewest++
-		}
-	case c.armed == armedSolicited && unsure:
+	case c.may == armedSolicited && unsure:
 		c.World.Vague = true
 	}
 }
@@ -104,16 +107,18 @@ func (c *CQ) notify(solicited, unsure bool) {
 // the program has polled (mlx5 does so, p:mlx5/cq.c), and the manual page speaks of the next completion.
 func (c *CQ) Arm(solicited bool, err error) error {
 	c.World.Cover.add(c.state(), OpArm)
-	c.weak = c.most > 0 // mlx5 counts arms by the events taken: one more for the same event is no news to the device
+	taken := c.most == 0 // else mlx5, which counts arms by the events taken, tells the device nothing new
 	if _, most := c.Waiting(); most > 0 && c.armed == unarmed {
 		c.most++
 	}
-	if c.armed != armedAny {
-		c.armed = armedAny
-		if solicited {
-			c.armed = armedSolicited
-		}
+	a := armedAny
+	if solicited {
+		a = armedSolicited
 	}
+	if taken {
+		c.armed = max(c.armed, a)
+	}
+	c.may = max(c.may, a)
 	return errnoIn(&ruleCQEvent, err, 0)
 }
 

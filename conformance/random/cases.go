@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rdmasim/rdmasim/conformance/kit"
 	"github.com/rdmasim/rdmasim/conformance/spec"
 )
 
@@ -50,16 +51,17 @@ func (p *Program) steps(kind string) bool {
 // targets are of the same programs.
 func fixed(number int, has Has, wanted func(*Program) bool) func(c *spec.C) {
 	return func(c *spec.C) {
-		draw := Programs(has)
+		draw, e := NewDraw(has), kit.Open(c)
 		want := c.Scale(casePrograms, fullPrograms)
 		calls, vague := 0, 0
-		for seed, done := number*1_000_000, 0; done < want; seed++ {
-			p := draw.Example(seed)
+		for seed, done := uint64(0), 0; done < want; seed++ {
+			p := draw.Program(uint64(number), seed)
 			if !wanted(&p) {
 				continue
 			}
 			done++
-			o := Execute(c, &p, false)
+			var o *Outcome
+			c.Within(func() { o = Execute(c, e, &p, false) })
 			if v := o.Violation; v != nil {
 				c.True(fmt.Sprintf("program %d, seed %d", done, seed), false, "%s; conform random --program '%s' runs it alone", v, p.Text())
 			}

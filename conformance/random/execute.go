@@ -53,8 +53,8 @@ const (
 
 // Execute runs a program, judges it by the model and returns what it has shown, with text if outcomes are to be
 // compared. A failure of c is one of the harness.
-func Execute(c *spec.C, p *Program, text bool) *Outcome {
-	r := &run{c: c, p: p, env: kit.Open(c), world: &model.World{}, out: &Outcome{}}
+func Execute(c *spec.C, e *kit.Env, p *Program, text bool) *Outcome {
+	r := &run{c: c, p: p, env: e, world: &model.World{}, out: &Outcome{}}
 	if text {
 		r.out.Streams = map[string][]string{}
 	}

@@ -19,10 +19,6 @@ type Outcome struct {
 	Vague bool `json:",omitempty"`
 	// Cover is which operations met which states of the model.
 	Cover *model.Coverage `json:",omitempty"`
-	// Failed is why the program did not end; it says nothing about the contract.
-	Failed string `json:",omitempty"`
-	// Last: the process can run no other program.
-	Last bool `json:",omitempty"`
 }
 
 // Violation is a result that the model does not allow.

@@ -38,7 +38,7 @@ func TestTwoProfiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		if f != nil {
-			t.Errorf("%s and %s: %s\n%s\n%s", pair[0], pair[1], &f.Difference, f.Program.Text(), f.Program.Source("random", &f.Difference))
+			t.Errorf("%s and %s: %s\n%s\n%s", pair[0], pair[1], &f.Difference, f.Text(), f.Source("random"))
 		}
 	}
 }
@@ -55,20 +55,20 @@ func TestFindsAndShrinks(t *testing.T) {
 	if err != nil || f == nil {
 		t.Fatalf("%v, found %v", err, f)
 	}
-	t.Logf("after %d programs: %s\n%s", f.Tried, &f.Difference, f.Program.Text())
-	p := &f.Program
+	t.Logf("after %d programs: %s\n%s", f.Tried, &f.Difference, f.Text())
+	p := &f.Programs[len(f.Programs)-1]
 	// A write behind a message shows it too: each step ends with an empty write.
-	if len(p.Steps) > 2 || len(p.Steps[len(p.Steps)-1].List) != 1 || len(p.Regions) != 1 {
+	if len(f.Programs) > 1 || len(p.Steps) > 2 || len(p.Steps[len(p.Steps)-1].List) != 1 || len(p.Regions) != 1 {
 		t.Errorf("%d steps, %d regions: one write to one region shows it\n%s", len(p.Steps), len(p.Regions), p.Text())
 	}
 	if v := f.Difference.Violation; v == nil || !strings.Contains(v.Want, "REM_") {
 		t.Errorf("%s", &f.Difference)
 	}
-	again, err := random.Parse([]byte(p.Text()))
+	again, err := random.Parse([]byte(f.Text()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d, err := again.Judge([]random.Side{broken}, nil); err != nil || d == nil || d.String() != f.Difference.String() {
+	if _, d, err := random.Judge(again, []random.Side{broken}, nil); err != nil || d == nil || d.String() != f.Difference.String() {
 		t.Errorf("the program read from its text: %v, %v", d, err)
 	}
 }
