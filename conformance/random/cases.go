@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rdmasim/rdmasim/conformance/kit"
 	"github.com/rdmasim/rdmasim/conformance/spec"
 )
 
@@ -51,7 +50,7 @@ func (p *Program) steps(kind string) bool {
 // targets are of the same programs.
 func fixed(number int, has Has, wanted func(*Program) bool) func(c *spec.C) {
 	return func(c *spec.C) {
-		draw, e := NewDraw(has), kit.Open(c)
+		draw, s := NewDraw(has), NewSession(c, false)
 		want := c.Scale(casePrograms, fullPrograms)
 		calls, vague := 0, 0
 		for seed, done := uint64(0), 0; done < want; seed++ {
@@ -60,8 +59,7 @@ func fixed(number int, has Has, wanted func(*Program) bool) func(c *spec.C) {
 				continue
 			}
 			done++
-			var o *Outcome
-			c.Within(func() { o = Execute(c, e, &p, false) })
+			o := s.Execute(c, &p)
 			if v := o.Violation; v != nil {
 				c.True(fmt.Sprintf("program %d, seed %d", done, seed), false, "%s; conform random --program '%s' runs it alone", v, p.Text())
 			}

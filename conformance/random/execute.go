@@ -13,7 +13,6 @@ import (
 type run struct {
 	c     *spec.C
 	p     *Program
-	env   *kit.Env
 	world *model.World
 	out   *Outcome
 	ended bool // a violation, or nothing more can be told
@@ -39,7 +38,27 @@ type run struct {
 
 	renewed int        // the step that made the queue pairs, but for the first
 	awaited [2][]Piece // of receives that are posted
-	rows    []byte     // scratch
+
+	*Session
+}
+
+// Session runs programs one behind the other in one process. What they have for themselves is made anew.
+type Session struct {
+	env   *kit.Env
+	text  bool               // outcomes are compared with those of another target
+	all   []verbs.Buffer     // memory of the regions
+	model [maxRegions][]byte // what the model has of it
+	rows  [regionSize + guard]byte
+	wcs   [maxNumber]verbs.WC
+}
+
+// NewSession opens the device, until the case ends.
+func NewSession(c *spec.C, text bool) *Session {
+	s := &Session{env: kit.Open(c), text: text}
+	for i := range s.model {
+		s.all, s.model[i] = append(s.all, kit.Map(c, regionSize+guard)), make([]byte, regionSize+guard)
+	}
+	return s
 }
 
 // patience is how long a completion may take on a device that works.
@@ -51,11 +70,15 @@ const (
 	rnrTimer = 12
 )
 
-// Execute runs a program, judges it by the model and returns what it has shown, with text if outcomes are to be
-// compared. A failure of c is one of the harness.
-func Execute(c *spec.C, e *kit.Env, p *Program, text bool) *Outcome {
-	r := &run{c: c, p: p, env: e, world: &model.World{}, out: &Outcome{}}
-	if text {
+// Execute runs a program, judges it by the model and returns what it has shown. A failure of c is one of the harness.
+func (s *Session) Execute(c *spec.C, p *Program) (out *Outcome) {
+	c.Within(func() { out = s.execute(c, p) })
+	return out
+}
+
+func (s *Session) execute(c *spec.C, p *Program) *Outcome {
+	r := &run{c: c, p: p, Session: s, world: &model.World{}, out: &Outcome{}}
+	if s.text {
 		r.out.Streams = map[string][]string{}
 	}
 	r.open()
@@ -122,9 +145,9 @@ func (r *run) open() {
 		r.sm.Most = max(r.sm.Cap, int(a.MaxWR))
 	}
 	for i, m := range p.Regions {
-		b := kit.Map(c, m.Size+guard)
+		b := r.all[i]
 		r.mem = append(r.mem, b)
-		mm := &model.Memory{Name: "m" + string(rune('0'+i)), Bytes: make([]byte, m.Size+guard)}
+		mm := &model.Memory{Name: "m" + string(rune('0'+i)), Bytes: r.model[i]}
 		rm := &model.MR{World: r.world, Mem: mm, Len: m.Size, Access: m.Access}
 		r.mm, r.rm = append(r.mm, mm), append(r.rm, rm)
 		mr, err := e.PD.RegMR(c.T, b.Addr(), uint64(m.Size), m.Access)
@@ -235,31 +258,21 @@ const guard = kit.Page
 func pattern(region, off int) byte { return byte(off*7 + off>>8*13 + region*89 + 1) }
 
 // patterns are the first bytes of each region.
-var patterns [maxRegions][]byte
+var patterns [maxRegions][regionSize + guard]byte
 
 func init() {
 	for i := range patterns {
-		patterns[i] = initial(i, regionSize+guard)
+		for k := range patterns[i] {
+			patterns[i][k] = pattern(i, k)
+		}
 	}
-}
-
-func initial(region, size int) []byte {
-	if b := patterns[region]; size <= len(b) {
-		return b[:size]
-	}
-	b := make([]byte, size)
-	for i := range b {
-		b[i] = pattern(region, i)
-	}
-	return b
 }
 
 func (r *run) fill() {
 	for i, m := range r.mem {
-		b := initial(i, int(m.Len()))
-		_, err := m.WriteAt(r.c.T, b, 0) // behind the region too, whence inline data may come
+		_, err := m.WriteAt(r.c.T, patterns[i][:], 0) // behind the region too, whence inline data may come
 		kit.Must(r.c, "fill memory", err)
-		r.mm[i].Reset(b)
+		r.mm[i].Reset(patterns[i][:])
 	}
 }
 

@@ -76,7 +76,7 @@ func describe(w *verbs.WC, recv bool) string {
 
 // sayMemory says which bytes of a region are not as at first. Those that the contract does not fix are left out.
 func (r *run) sayMemory(n int, got []byte) {
-	first := initial(n, len(got))
+	first := patterns[n][:]
 	b := append([]byte(nil), got...)
 	r.mm[n].Settled(b, first)
 	for at := 0; at < len(b); at += row {

@@ -210,7 +210,7 @@ func (p *Program) Valid() error {
 		if x.Region < 0 || x.Region >= len(p.Regions) || x.Off < 0 || x.Len < 0 || x.Len > maxLen || x.Off > 2*maxLen {
 			return fmt.Errorf("a piece %+v of %d regions, of %d bytes at most", x, len(p.Regions), maxLen)
 		}
-		if size := p.Regions[x.Region].Size + guard; x.Off+x.Len > size {
+		if size := regionSize + guard; x.Off+x.Len > size {
 			return fmt.Errorf("a piece %+v of memory of %d bytes", x, size)
 		}
 		return nil
@@ -230,8 +230,8 @@ func (p *Program) Valid() error {
 		return fmt.Errorf("UC has no SRQ, and its queue pairs allow writes, by which the end of a step is seen")
 	}
 	for _, r := range p.Regions {
-		if r.Size <= 0 || r.Size > 1<<20 {
-			return fmt.Errorf("a region of %d bytes", r.Size)
+		if r.Size <= 0 || r.Size > regionSize {
+			return fmt.Errorf("a region of %d bytes: 1 to %d", r.Size, regionSize)
 		}
 	}
 	for i, s := range p.Steps {

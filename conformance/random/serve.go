@@ -8,7 +8,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/rdmasim/rdmasim/conformance/kit"
 	"github.com/rdmasim/rdmasim/conformance/report"
 	"github.com/rdmasim/rdmasim/conformance/spec"
 	"github.com/rdmasim/rdmasim/verbs"
@@ -36,12 +35,12 @@ func (l *Local) Run(list []Program) (out []*Outcome, err error) {
 		}
 	}
 	err = l.on(func(c *spec.C) {
-		e := kit.Open(c)
+		s := NewSession(c, l.Text)
 		for i := range list {
 			if l.Ended != nil && l.Ended() != nil {
 				return
 			}
-			c.Within(func() { out = append(out, Execute(c, e, &list[i], l.Text)) })
+			out = append(out, s.Execute(c, &list[i]))
 			if out[i].Violation != nil {
 				return
 			}

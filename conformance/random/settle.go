@@ -165,7 +165,7 @@ func (r *run) completion(i, n int, w *verbs.WC) {
 
 // poll takes up to count completions that wait in a CQ, in calls of so many.
 func (r *run) poll(i, n, count int) {
-	wc := make([]verbs.WC, min(count, maxNumber))
+	wc := r.wcs[:min(count, maxNumber)]
 	for left := count; left > 0 && !r.ended; {
 		got, err := 0, error(nil)
 		if least, _ := r.cm[n].Waiting(); least > 0 {
@@ -250,10 +250,7 @@ const row = 32
 // look compares the memory with what it has to be, and says which bytes are not as at first.
 func (r *run) look(i int) {
 	for n, m := range r.mem {
-		if len(r.rows) < int(m.Len()) {
-			r.rows = make([]byte, m.Len())
-		}
-		b := r.rows[:m.Len()]
+		b := r.rows[:]
 		_, err := m.ReadAt(r.c.T, b, 0)
 		kit.Must(r.c, "read memory", err)
 		if r.out.Streams != nil {
