@@ -137,10 +137,14 @@ func (f *Finding) shrink(sides []Side, until time.Time) error {
 	if !shows(last) && broken == nil && !shows(f.Programs) && broken == nil {
 		return fmt.Errorf("%w (%s); the program: %s", errShownOnce, &f.Difference, last[0].Text())
 	}
-	for i := 0; broken == nil && time.Now().Before(until); {
+	for i, better := 0, false; broken == nil && time.Now().Before(until); {
 		l := clone(f.Programs)
 		if n := i; !edit(reflect.ValueOf(&l).Elem(), &n) {
-			break
+			if !better {
+				break
+			}
+			i, better = 0, false // what is smaller now may let go of what came before it
+			continue
 		}
 		valid := len(l) > 0
 		for k := range l {
@@ -148,6 +152,8 @@ func (f *Finding) shrink(sides []Side, until time.Time) error {
 		}
 		if !valid || !shows(l) {
 			i++
+		} else {
+			better = true
 		}
 	}
 	return broken

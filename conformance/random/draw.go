@@ -90,7 +90,7 @@ func (d *Draw) Prefer(c *model.Coverage) {
 
 // sizes of CQs and depths of queues, the usual first: small ones wrap.
 var (
-	sizes  = []int{0, 7, 8, 15, 16, 31, 63, 64, 3, 2, 127}
+	sizes  = []int{0, 7, 8, 15, 16, 31, 64, 255, 3, 2, 127}
 	depths = []int{0, 2, 3, 4, 7, 8, 16, 31}
 )
 

@@ -237,19 +237,25 @@ func (p *Program) options() kit.Options {
 	n := uint32(p.depth())
 	o.Cap = verbs.QPCap{MaxSendWR: n, MaxRecvWR: n, MaxSendSGE: maxPieces, MaxRecvSGE: maxPieces, MaxInline: maxInline}
 	o.MinRNRTimer = rnrTimer
-	if p.CQE > 0 {
+	if o.CQE = cqe; p.CQE > 0 {
 		o.CQE = p.CQE
 	}
-	switch {
-	case p.UC && p.Extended:
-		o.Type, o.SendOps = verbs.QPTUC, kit.OpsUC
-	case p.UC:
+	if p.UC {
 		o.Type = verbs.QPTUC
-	case p.Extended:
-		o.SendOps = kit.OpsRC
+	}
+	if p.Extended {
+		o.SendOps = sendOps[p.UC]
 	}
 	return o
 }
+
+// sendOps are the operations of drawn programs, by UC: a provider may lack others.
+var sendOps = map[bool]uint64{true: opsUC, false: opsUC | verbs.QPExRDMARead | verbs.QPExAtomicCmpSwp | verbs.QPExAtomicFetchAdd}
+
+const opsUC = verbs.QPExSend | verbs.QPExSendImm | verbs.QPExRDMAWrite | verbs.QPExRDMAWriteImm
+
+// cqe is the size of CQs of which a program says nothing.
+const cqe = 63
 
 // guard is how much memory there is behind a region.
 const guard = kit.Page

@@ -45,7 +45,7 @@ type Program struct {
 	MTU               verbs.MTU
 	RNRRetry, Retries uint8
 	SigAll            bool                 `json:",omitempty"`
-	CQE               int                  `json:",omitempty"` // entries of each CQ; 0: 255
+	CQE               int                  `json:",omitempty"` // entries of each CQ; 0: 63
 	Depth             int                  `json:",omitempty"` // of the queues; 0: 32
 	Shared            bool                 `json:",omitempty"` // one CQ for all queues
 	Access            [2]verbs.AccessFlags // of the queue pairs

@@ -36,7 +36,7 @@ func (p *Program) Source(name string, d *Difference) string {
 		fmt.Fprintf(&b, "s := e.CreateSRQ(c, %d, %d)\no.SRQ = s.SRQ\n", queueDepth, maxPieces)
 	}
 	if p.Extended {
-		b.WriteString("o.SendOps = " + map[bool]string{true: "kit.OpsUC", false: "kit.OpsRC"}[p.UC] + "\n")
+		fmt.Fprintf(&b, "o.SendOps = %#x\n", o.SendOps)
 	}
 	if ch != "" && !p.Shared { // CQs of a channel, for each queue its own
 		fmt.Fprintf(&b, "p := &kit.Pair{Env: e}\nfor _, q := range []**kit.QP{&p.A, &p.B} {\n"+
