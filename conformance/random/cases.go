@@ -61,7 +61,7 @@ func fixed(number int, has Has, wanted func(*Program) bool) func(c *spec.C) {
 			done++
 			o := s.Execute(c, &p)
 			if v := o.Violation; v != nil {
-				c.True(fmt.Sprintf("program %d, seed %d", done, seed), false, "%s; conform random --program '%s' runs it alone", v, p.Text())
+				c.Violates(v.Rule, v.Got, v.Want, "program %d, %s; conform random --program '%s' runs it alone", done, v, p.Text())
 			}
 			calls += len(p.Steps)
 			if o.Vague {
