@@ -152,7 +152,7 @@ func possible(row int, op Op) bool {
 		}
 		return false
 	case row < qpRows+cqRows:
-		return op == OpPoll && (row-qpRows)%3 > 0 || op == OpArm || op == OpEvent || op == OpResize || op == OpModerate
+		return op == OpPoll && (row-qpRows)%3 > 0 || op == OpArm || op == OpEvent || op == OpResize || op == OpModerate || op == OpDestroy
 	case row < qpRows+cqRows+srqRows:
 		return op == OpPostRecv || op == OpLimit || op == OpQuery
 	}

@@ -92,6 +92,9 @@ func (a armed) takes(solicited bool) bool { return a == armedAny || a == armedSo
 // notify makes an event of a completion if the CQ is armed. Unsure: whether it is a failure, which counts as solicited, is open.
 func (c *CQ) notify(solicited, unsure bool) {
 	switch {
+	case c.armed.takes(solicited) && c.delayed:
+		c.armed = unarmed // the event may come with this completion or a later one
+		c.most++
 	case c.armed.takes(solicited):
 		c.armed, c.may = unarmed, unarmed
 		c.fewest, c.most = c.fewest+1, c.most+1
@@ -143,6 +146,11 @@ func (c *CQ) Event(came bool) error {
 	return &Violation{&ruleCQEvent, "an event of " + c.Name, "none"}
 }
 
+// EventOfGone judges an event of a CQ that was destroyed.
+func EventOfGone() error {
+	return &Violation{&ruleDestroyCQ, "no event of a CQ that was destroyed", "an event"}
+}
+
 // Resize judges ibv_resize_cq to n entries; granted is the size afterwards.
 func (c *CQ) Resize(n, granted int, err error) error {
 	c.World.Cover.add(c.state(), OpResize)
@@ -166,8 +174,24 @@ func (c *CQ) Resize(n, granted int, err error) error {
 // Moderate judges ibv_modify_cq.
 func (c *CQ) Moderate(m verbs.CQModeration, err error) error {
 	c.World.Cover.add(c.state(), OpModerate)
-	c.delayed = c.delayed || m.Count > 1 || m.Period > 0
-	return errnoIn(&ruleCQEvent, err, 0, syscall.EOPNOTSUPP, syscall.ENOSYS)
+	if err == nil {
+		if c.delayed = m.Count > 1 || m.Period > 0; c.delayed {
+			c.fewest = 0 // what is posted may complete behind the call
+		}
+	}
+	return errnoIn(&ruleModerate, err, 0, syscall.EOPNOTSUPP, syscall.ENOSYS)
+}
+
+// Destroy judges ibv_destroy_cq. Events that were not taken go with the CQ.
+func (c *CQ) Destroy(err error) error {
+	c.World.Cover.add(c.state(), OpDestroy)
+	c.World.forget(c)
+	for _, q := range c.queues {
+		if !q.qp.gone {
+			return errnoIn(&ruleDestroyCQ, err, syscall.EBUSY)
+		}
+	}
+	return errnoIn(&ruleDestroyCQ, err, 0)
 }
 
 // Empty judges a poll that returned fewer completions than it might although the program waited for them.
@@ -220,8 +244,14 @@ func (c *CQ) Completion(w *verbs.WC) error {
 			return c.Completion(w)
 		}
 	}
-	for _, q := range c.queues { // a flushed receive shows the state
-		if l := q.qp.recvs; q.recv && len(l) > 0 && l[0].id == w.ID && w.Status == verbs.WCWRFlushErr && slices.Contains(q.qp.may, verbs.QPSErr) {
+	for _, q := range c.queues { // what is flushed shows the state
+		id := ^w.ID
+		if l := q.qp.recvs; q.recv && len(l) > 0 {
+			id = l[0].id
+		} else if l := q.qp.sends; !q.recv && len(l) > 0 {
+			id = l[0].ID
+		}
+		if id == w.ID && w.Status == verbs.WCWRFlushErr && slices.Contains(q.qp.may, verbs.QPSErr) {
 			if err := q.qp.observe(verbs.QPSErr); err != nil {
 				return err
 			}

@@ -12,6 +12,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/verbs"
@@ -57,6 +58,11 @@ func (w *World) allow(t verbs.EventType, object any, must int, r *Rule) {
 		}
 	}
 	w.events = append(w.events, &Event{t, object, must, 1, r})
+}
+
+// forget drops the events of an object that was destroyed (k:core/uverbs_main.c ib_uverbs_release_uevent).
+func (w *World) forget(object any) {
+	w.events = slices.DeleteFunc(w.events, func(e *Event) bool { return e.Object == object })
 }
 
 // AsyncEvent judges an asynchronous event.

@@ -86,12 +86,16 @@ func (q *QP) Plain() bool {
 	return !q.held && len(q.may) == 0 && len(q.sends) == 0
 }
 
+// Drained reports whether the queue pair is in SQD, where requests wait.
+func (q *QP) Drained() bool { return q.State == verbs.QPSSQD && len(q.may) == 0 }
+
 // Destroy judges ibv_destroy_qp.
 func (q *QP) Destroy(err error) error {
 	q.World.Cover.add(q.state(), OpDestroy)
 	if err == nil {
 		q.leave()
 		q.gone = true
+		q.World.forget(q)
 		for _, c := range []*CQ{q.SendCQ, q.RecvCQ} {
 			c.drop()
 		}
@@ -160,6 +164,7 @@ func (q *QP) observe(s verbs.QPState) error {
 			if len(q.recvs) > 0 && q.recvs[0].also != 0 {
 				q.World.Vague = true // whether it has completed is not seen
 			}
+			q.run()
 			return nil
 		}
 	}
@@ -197,6 +202,9 @@ func (q *QP) Modify(a *verbs.QPAttr, mask verbs.QPAttrMask, err error) error {
 		q.leave()
 		q.known = 0
 	default:
+		if to == verbs.QPSSQD && q.State == verbs.QPSRTS && mask&verbs.QPMaskEnSQDAsyncNotify != 0 && a.EnSQDAsyncNotify {
+			q.World.allow(verbs.EventSQDrained, q, 1, &ruleDrained)
+		}
 		q.State = to
 		q.run()
 	}
@@ -307,7 +315,8 @@ func (q *QP) refuses(r *Request) bool {
 
 // mayRefuse reports whether a request, with n before it in its call, may be refused.
 func (q *QP) mayRefuse(r *Request, n int) bool {
-	return q.Outstanding()+n >= int(q.Cap.MaxSendWR) || q.State < verbs.QPSRTS || q.Type != verbs.QPTRC && !unreliable(r.Op)
+	return q.Outstanding()+n >= int(q.Cap.MaxSendWR) || q.State < verbs.QPSRTS || q.Type != verbs.QPTRC && !unreliable(r.Op) ||
+		atomic(r.Op) && r.Remote.Off%8 != 0 // p:rxe/rxe.c
 }
 
 // unreliable reports whether UC has an operation.

@@ -20,8 +20,8 @@ func Register(s *spec.Suite) {
 		{Has{UC: true}, func(p *Program) bool { return p.UC }},
 		{Has{Resize: true}, func(p *Program) bool { return p.steps(StepResize) }},
 		{Has{Events: true}, func(p *Program) bool { return p.steps(StepArm) }},
-		{Has{Rereg: true}, func(p *Program) bool { return p.steps(StepRereg) }},
-		{Has{Atomic: true, SRQ: true, UC: true, Resize: true, Events: true, Rereg: true}, func(*Program) bool { return true }},
+		{Has{Rereg: true, Moderation: true}, func(p *Program) bool { return p.steps(StepRereg) }},
+		{Has{Atomic: true, SRQ: true, UC: true, Resize: true, Events: true, Rereg: true, Moderation: true}, func(*Program) bool { return true }},
 	} {
 		s.Case(fmt.Sprintf("RAND-%03d", i+1), fixed(i+1, x.has, x.wanted), spec.Deadline(caseDeadline))
 	}

@@ -19,6 +19,7 @@ const (
 	maxInline  = 64
 	queueDepth = 32
 	maxNumber  = 1024
+	maxPeriod  = 1 << 12
 )
 
 // accesses are what regions are registered with, the usual first.
@@ -49,7 +50,9 @@ var kinds = []struct {
 	{StepEvent, 2, []model.Op{model.OpEvent}, func(h Has) bool { return h.Events }},
 	{StepResize, 2, []model.Op{model.OpResize}, func(h Has) bool { return h.Resize }},
 	{StepLimit, 2, []model.Op{model.OpLimit}, func(h Has) bool { return h.SRQ }},
-	{StepModify, 2, []model.Op{model.OpModify}, nil},
+	{StepModify, 3, []model.Op{model.OpModify}, nil},
+	{StepDrain, 2, []model.Op{model.OpTransition}, func(h Has) bool { return h.SQD }},
+	{StepModer, 1, []model.Op{model.OpModerate}, func(h Has) bool { return h.Events && h.Moderation }},
 	{StepQuery, 1, []model.Op{model.OpQuery}, nil},
 	{StepRereg, 1, []model.Op{model.OpRereg}, func(h Has) bool { return h.Rereg }},
 	{StepDereg, 1, []model.Op{model.OpDereg}, nil},
@@ -94,6 +97,25 @@ var (
 	depths = []int{0, 2, 3, 4, 7, 8, 16, 31}
 )
 
+// inlines are the most bytes of inline data, the usual first: they decide how large a request is.
+var inlines = []int{0, 1, 12, 28, 44, 60, 63, 65, 128, 188, 220, 512}
+
+// changes are the attributes that ibv_modify_qp changes, each with the values that it is given. None makes a queue pair
+// wait for ever: a timeout of 0 and 7 RNR retries do.
+var changes = []struct {
+	mask   verbs.QPAttrMask
+	values []int
+}{
+	{verbs.QPMaskAccessFlags, nil}, {verbs.QPMaskMinRNRTimer, []int{1, 12, 0, 2, 15, 16, 30, 31}}, {verbs.QPMaskTimeout, []int{12, 1, 2, 7, 8, 13, 14}},
+	{verbs.QPMaskRetryCnt, []int{1, 0, 2, 3}}, {verbs.QPMaskRNRRetry, []int{1, 0, 2, 3}}, {verbs.QPMaskMaxQPRdAtomic, []int{1, 2, 3, 4, 7, 8}},
+	{verbs.QPMaskMaxDestRdAtomic, []int{1, 2, 3, 4, 7, 8}}, {verbs.QPMaskPort, []int{1}}, {verbs.QPMaskPKeyIndex, []int{0}}, {verbs.QPMaskPathMTU, []int{1, 3, 5}},
+	{verbs.QPMaskQKey, []int{1, 0, 1023}},
+}
+
+// modified is all of them.
+const modified = verbs.QPMaskAccessFlags | verbs.QPMaskMinRNRTimer | verbs.QPMaskTimeout | verbs.QPMaskRetryCnt | verbs.QPMaskRNRRetry | verbs.QPMaskMaxQPRdAtomic |
+	verbs.QPMaskMaxDestRdAtomic | verbs.QPMaskPort | verbs.QPMaskPKeyIndex | verbs.QPMaskPathMTU | verbs.QPMaskQKey
+
 // source is where draws come from.
 type source struct{ *spec.Rand }
 
@@ -133,6 +155,7 @@ func (d *Draw) Program(seed, number uint64) Program {
 		}
 	}
 	p.CQE, p.Depth, p.Shared, p.Extended = mostly(r, sizes), mostly(r, depths), r.oneIn(4), r.oneIn(3)
+	p.Inline = mostly(r, inlines)
 	for i := range p.Access {
 		p.Access[i] = mostly(r, rights)
 		if p.UC {
@@ -167,6 +190,12 @@ func (d *Draw) step(r source, p *Program) Step {
 	case StepSend:
 		s.List = list(r.few(1, maxList), func() Request { return request(r, p) })
 		s.Leave = r.oneIn(2)
+		switch {
+		case r.oneIn(400):
+			s.Times, s.List = pick(r, []int{255, 256, 257}), s.List[:1]
+		case r.oneIn(16):
+			s.Times = pick(r, []int{2, 3, 5, 9})
+		}
 	case StepPoll:
 		s.Recv, s.N = r.oneIn(2), r.between(1, 4)
 		if r.oneIn(3) { // what waits, one less or more
@@ -182,11 +211,20 @@ func (d *Draw) step(r source, p *Program) Step {
 		s.N = r.between(-1, 2)
 	case StepRenew:
 		s.N = max(0, r.between(-maxList, maxList-1))
+		s.All, s.Leave = r.oneIn(3), r.oneIn(2)
+	case StepDrain:
+		s.N = r.IntN(2)
+	case StepModer:
+		s.Recv = r.oneIn(2)
+		s.N, s.Period = pick(r, []int{0, 1, 2, 3, 4, 16}), pick(r, []int{0, 1, 16, 1000})
 	case StepModify:
-		if r.oneIn(2) {
-			s.N = r.between(1, 31)
-		} else if s.Access = mostly(r, rights); p.UC {
+		x := changes[max(0, r.between(-2, len(changes)-1))]
+		s.Mask = x.mask
+		if s.Access = mostly(r, rights); p.UC {
 			s.Access |= verbs.AccessRemoteWrite
+		}
+		if x.values != nil {
+			s.Access, s.N = 0, pick(r, x.values)
 		}
 	}
 	return s
@@ -199,6 +237,9 @@ func pieces(r source, p *Program) []Piece {
 // piece is inside its region but for one in eight.
 func piece(r source, p *Program) Piece {
 	x := Piece{Region: r.IntN(len(p.Regions)), Len: pick(r, lengths)}
+	if r.oneIn(8) {
+		x.Len = max(0, int(p.options().Cap.MaxInline)+r.between(-1, 1))
+	}
 	x.Off = 8 * r.between(0, (regionSize-x.Len)/8)
 	switch r.between(-16, 15) {
 	case 15:

@@ -17,11 +17,12 @@ type run struct {
 	out   *Outcome
 	ended bool // a violation, or nothing more can be told
 
-	qps [2]*kit.QP
-	qm  [2]*model.QP
-	cqs []verbs.CQ
-	cm  []*model.CQ
-	ch  verbs.CompChannel // nil: the program arms no CQ
+	qps       [2]*kit.QP
+	qm        [2]*model.QP
+	cqs       []verbs.CQ
+	cm        []*model.CQ
+	destroyCQ []func(c *spec.C)
+	ch        verbs.CompChannel // nil: the program arms no CQ
 
 	mem  []verbs.Buffer
 	mm   []*model.Memory
@@ -128,14 +129,7 @@ func (r *run) open() {
 			r.ch = e.Channel(c)
 		}
 	}
-	for _, n := range []string{"CQ 1", "CQ 2", "CQ 3", "CQ 4"} {
-		cq := e.CreateCQWith(c, verbs.CQAttr{CQE: o.CQE, Channel: r.ch})
-		r.cqs = append(r.cqs, cq)
-		r.cm = append(r.cm, &model.CQ{Name: n, World: r.world, Cap: cq.Cap()})
-		if p.Shared {
-			break
-		}
-	}
+	r.createCQs(o.CQE)
 	if p.SRQ {
 		r.srq = e.CreateSRQ(c, p.depth(), maxPieces)
 		r.sm = &model.SRQ{World: r.world, Cap: int(r.srq.Caps().MaxWR)}
@@ -168,6 +162,21 @@ func (r *run) open() {
 	r.create(o)
 	r.connect(-1)
 	r.fill()
+}
+
+// createCQs makes the CQs, on the channel if there is one.
+func (r *run) createCQs(n int) {
+	r.cqs, r.cm, r.destroyCQ = nil, nil, nil
+	for _, name := range []string{"CQ 1", "CQ 2", "CQ 3", "CQ 4"} {
+		cq, err := r.env.Ctx.CreateCQ(r.c.T, verbs.CQAttr{CQE: n, Channel: r.ch})
+		kit.Must(r.c, "create_cq", err)
+		r.destroyCQ = append(r.destroyCQ, kit.DestroyOnce(r.c, "destroy_cq", cq.Destroy))
+		r.cqs = append(r.cqs, cq)
+		r.cm = append(r.cm, &model.CQ{Name: name, World: r.world, Cap: cq.Cap()})
+		if r.p.Shared {
+			break
+		}
+	}
 }
 
 // cq is the number of the CQ of a side's sends or receives.
@@ -236,6 +245,9 @@ func (p *Program) options() kit.Options {
 	o.MTU, o.RNRRetry, o.RetryCnt, o.SigAll, o.Timeout = p.MTU, p.RNRRetry, p.Retries, p.SigAll, timeout
 	n := uint32(p.depth())
 	o.Cap = verbs.QPCap{MaxSendWR: n, MaxRecvWR: n, MaxSendSGE: maxPieces, MaxRecvSGE: maxPieces, MaxInline: maxInline}
+	if p.Inline > 0 {
+		o.Cap.MaxInline = uint32(p.Inline)
+	}
 	o.MinRNRTimer = rnrTimer
 	if o.CQE = cqe; p.CQE > 0 {
 		o.CQE = p.CQE

@@ -13,20 +13,22 @@ import (
 
 // Kinds of steps.
 const (
-	StepRecv    = "recv"    // ibv_post_recv of one receive
-	StepSend    = "send"    // ibv_post_send, and then all requests complete
-	StepError   = "error"   // the queue pair goes to ERR
-	StepDereg   = "dereg"   // a region ends
-	StepRestart = "restart" // both queue pairs go to ERR and are drained, reset and connected anew; memory is as at first
-	StepRenew   = "renew"   // both queue pairs are destroyed, whatever has not been polled, and others connected to the same CQs
-	StepPoll    = "poll"    // ibv_poll_cq for N completions
-	StepArm     = "arm"     // ibv_req_notify_cq
-	StepEvent   = "event"   // ibv_get_cq_event, as often as there is one
-	StepResize  = "resize"  // ibv_resize_cq to N entries, by Anchor
-	StepLimit   = "limit"   // ibv_modify_srq of the limit to N, by Anchor
-	StepRereg   = "rereg"   // ibv_rereg_mr of the access
-	StepModify  = "modify"  // ibv_modify_qp of min_rnr_timer to N, or of the access
-	StepQuery   = "query"   // ibv_query_qp
+	StepRecv    = "recv"     // ibv_post_recv of one receive
+	StepSend    = "send"     // ibv_post_send, and then all requests complete
+	StepError   = "error"    // the queue pair goes to ERR
+	StepDereg   = "dereg"    // a region ends
+	StepRestart = "restart"  // both queue pairs go to ERR and are drained, reset and connected anew; memory is as at first
+	StepRenew   = "renew"    // both queue pairs are destroyed, whatever has not been polled, and others connected to the same CQs
+	StepPoll    = "poll"     // ibv_poll_cq for N completions
+	StepArm     = "arm"      // ibv_req_notify_cq
+	StepEvent   = "event"    // ibv_get_cq_event, as often as there is one
+	StepResize  = "resize"   // ibv_resize_cq to N entries, by Anchor
+	StepLimit   = "limit"    // ibv_modify_srq of the limit to N, by Anchor
+	StepRereg   = "rereg"    // ibv_rereg_mr of the access
+	StepModify  = "modify"   // ibv_modify_qp of the attributes of the mask: the access, and of the others N, or the largest that they have
+	StepDrain   = "drain"    // the queue pair goes to SQD, with a notification if N is not 0, or back to RTS
+	StepModer   = "moderate" // ibv_modify_cq to N completions and Period microseconds
+	StepQuery   = "query"    // ibv_query_qp
 )
 
 // Anchors of a number: what it is added to.
@@ -47,6 +49,7 @@ type Program struct {
 	SigAll            bool                 `json:",omitempty"`
 	CQE               int                  `json:",omitempty"` // entries of each CQ; 0: 63
 	Depth             int                  `json:",omitempty"` // of the queues; 0: 32
+	Inline            int                  `json:",omitempty"` // max_inline_data; 0: 64
 	Shared            bool                 `json:",omitempty"` // one CQ for all queues
 	Access            [2]verbs.AccessFlags // of the queue pairs
 	Regions           []Region
@@ -66,13 +69,17 @@ type Step struct {
 	Region int       `json:",omitempty"` // of StepDereg and StepRereg
 	Pieces []Piece   `json:",omitempty"` // of StepRecv
 	List   []Request `json:",omitempty"` // of StepSend
-	Leave  bool      `json:",omitempty"` // of StepSend: its completions are left in the CQ
+	Leave  bool      `json:",omitempty"` // of StepSend: its completions are left in the CQ; of StepRenew: events are not taken before
+	Times  int       `json:",omitempty"` // of StepSend: how often it is carried out; 0: once
+	All    bool      `json:",omitempty"` // of StepRenew: the CQs too
 
 	Recv      bool              `json:",omitempty"` // the CQ of receives, not that of sends
 	N         int               `json:",omitempty"`
 	Anchor    string            `json:",omitempty"`
 	Solicited bool              `json:",omitempty"` // of StepArm
-	Access    verbs.AccessFlags `json:",omitempty"` // of StepRereg, and of StepModify if it has no N
+	Access    verbs.AccessFlags `json:",omitempty"` // of StepRereg, and of StepModify
+	Mask      verbs.QPAttrMask  `json:",omitempty"` // of StepModify
+	Period    int               `json:",omitempty"` // of StepModer
 }
 
 // Piece is a part of a region.
@@ -140,10 +147,10 @@ func (r *Request) remotePiece() Piece {
 	return p
 }
 
-// refused reports whether the library refuses the request for its inline data. Behind others in a list, libmlx5 (44, 50) rings for
+// refused reports whether the library may refuse the request for its inline data. Behind others in a list, libmlx5 (44, 50) rings for
 // them with what lay in the ring before, and when they start is a matter of chance.
-func (r *Request) refused() bool {
-	return r.Flags&verbs.SendInline != 0 && length(r.Local) > maxInline
+func (p *Program) refused(r *Request) bool {
+	return r.Flags&verbs.SendInline != 0 && length(r.Local) > int(p.options().Cap.MaxInline)
 }
 
 // touched are the pieces that a request reads and those that it writes; not what a receive takes.
@@ -180,7 +187,7 @@ func overlap(a, b []Piece) bool {
 func (p *Program) groups(list []Request, received []Piece) (cuts []int) {
 	from := 0
 	for i := range list {
-		if i > from && (p.UC || list[i].refused()) {
+		if i > from && (p.UC || p.refused(&list[i])) {
 			cuts = append(cuts, i)
 			from = i
 		}
@@ -226,6 +233,9 @@ func (p *Program) Valid() error {
 	if p.CQE < 0 || p.CQE > maxNumber || p.Depth < 0 || p.Depth == 1 || p.Depth > queueDepth {
 		return fmt.Errorf("CQs of %d entries, queues of %d: at most %d and 2 to %d", p.CQE, p.Depth, maxNumber, queueDepth)
 	}
+	if p.Inline < 0 || p.Inline > maxNumber {
+		return fmt.Errorf("%d bytes of inline data, at most %d", p.Inline, maxNumber)
+	}
 	if p.UC && (p.SRQ || p.Access[0]&p.Access[1]&verbs.AccessRemoteWrite == 0) {
 		return fmt.Errorf("UC has no SRQ, and its queue pairs allow writes, by which the end of a step is seen")
 	}
@@ -265,7 +275,7 @@ func (p *Program) validStep(s Step, piece func(Piece) error) error {
 	if s.Side != 0 && s.Side != 1 || len(s.List) > maxList || len(s.Pieces) > maxPieces {
 		return fmt.Errorf("side %d, %d requests, %d pieces", s.Side, len(s.List), len(s.Pieces))
 	}
-	if !strings.Contains(" recv send error dereg restart renew poll arm event resize limit rereg modify query ", " "+s.Kind+" ") {
+	if !strings.Contains(" recv send error dereg restart renew poll arm event resize limit rereg modify query drain moderate ", " "+s.Kind+" ") {
 		return fmt.Errorf("kind %q", s.Kind)
 	}
 	if s.N < -maxNumber || s.N > maxNumber || !strings.Contains(",,waiting,cap,", ","+s.Anchor+",") {
@@ -274,7 +284,13 @@ func (p *Program) validStep(s Step, piece func(Piece) error) error {
 	if s.Kind == StepLimit && !p.SRQ {
 		return errors.New("a limit without an SRQ")
 	}
-	if s.Kind == StepModify && p.UC && s.N == 0 && s.Access&verbs.AccessRemoteWrite == 0 {
+	if s.Times < 0 || s.Times > maxNumber || s.Period < 0 || s.Period > maxPeriod || s.Kind == StepModer && s.N < 0 {
+		return fmt.Errorf("%d times, %d completions, a period of %d", s.Times, s.N, s.Period)
+	}
+	if s.Kind == StepModify && (s.Mask&^modified != 0 || s.Mask == 0 || s.N < 0) {
+		return fmt.Errorf("a change of the attributes %#x to %d", uint32(s.Mask), s.N)
+	}
+	if s.Kind == StepModify && p.UC && s.Mask&verbs.QPMaskAccessFlags != 0 && s.Access&verbs.AccessRemoteWrite == 0 {
 		return errors.New("UC queue pairs allow writes, by which the end of a step is seen")
 	}
 	return nil

@@ -14,7 +14,7 @@ import (
 )
 
 // all is what a target may have.
-var all = random.Has{Atomic: true, SRQ: true, UC: true, Resize: true, Events: true, Rereg: true}
+var all = random.Has{Atomic: true, SRQ: true, UC: true, Resize: true, Events: true, Rereg: true, Moderation: true}
 
 // TestProgramsAsGoCompile: programs are written as Go that compiles.
 func TestProgramsAsGoCompile(t *testing.T) {

@@ -16,7 +16,7 @@ const arrival = 20 * time.Millisecond
 // send posts requests, and unless their completions stay in the CQ one behind them, up to whose completion it polls.
 func (r *run) send(i, from int, s *Step, list []Request) {
 	k := s.Side
-	q, cq := r.qm[k], r.cq(k, false)
+	q := r.qm[k]
 	list = list[:min(len(list), int(q.Cap.MaxSendWR)-1)]
 	if !r.room(i, k, len(list)+1) {
 		return
@@ -42,15 +42,22 @@ func (r *run) send(i, from int, s *Step, list []Request) {
 	if len(wrs) == 0 || !r.post(i, k, wrs, posted) {
 		return
 	}
-	if s.Leave && q.Plain() {
+	switch {
+	case q.Drained():
+	case s.Leave && q.Plain():
 		r.settle()
 		r.certain(i)
-		return
+	default:
+		r.mark(i, k)
 	}
+}
+
+// mark posts a request behind those of a step, up to whose completion it polls.
+func (r *run) mark(i, k int) {
 	w, m := r.lastOf(i)
 	if r.post(i, k, []verbs.SendWR{w}, []model.Request{m}) {
-		r.take(i, cq, w.ID)
-		r.awaitArrival()
+		r.take(i, r.cq(k, false), w.ID)
+		r.awaitArrival(k)
 		r.certain(i)
 	}
 }
@@ -62,14 +69,8 @@ func (r *run) room(i, k, n int) bool {
 	if full() || r.reserved(cq)+n+q.Outstanding() > r.cm[cq].Cap {
 		r.poll(i, cq, r.cm[cq].Cap)
 	}
-	if full() && !r.ended { // of unsignaled requests, which the next completion frees
-		w, m := r.lastOf(i)
-		if !r.post(i, k, []verbs.SendWR{w}, []model.Request{m}) {
-			return false
-		}
-		r.take(i, cq, w.ID)
-		r.awaitArrival()
-		r.certain(i)
+	if full() && !r.ended && !q.Drained() { // of unsignaled requests, which the next completion frees
+		r.mark(i, k)
 	}
 	return !r.ended && !full() && r.reserved(cq)+n <= r.cm[cq].Cap
 }
@@ -109,10 +110,11 @@ func (r *run) settle() {
 	}
 }
 
-// awaitArrival waits on UC until the last request of a step has arrived, or would have: one that was lost with its queue
+// awaitArrival waits on UC until the last request of side k has arrived, or would have: one that was lost with its queue
 // pair never does.
-func (r *run) awaitArrival() {
-	for waited := time.Duration(0); r.last != nil && !r.ended && waited < arrival; waited += arrival / 40 {
+func (r *run) awaitArrival(k int) {
+	lost := r.qm[k].State != verbs.QPSRTS || r.qm[1-k].State == verbs.QPSErr
+	for waited := time.Duration(0); r.last != nil && !lost && !r.ended && waited < arrival; waited += arrival / 40 {
 		if kit.HostWord(r.last.Get(r.c, 8, 8)) == r.sent {
 			break
 		}

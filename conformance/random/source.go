@@ -101,11 +101,15 @@ func sourceOther(b *strings.Builder, i int, s *Step) {
 	case StepRereg:
 		observe("rereg_mr", fmt.Sprintf("m[%d].MR.Rereg(c.T, verbs.ReregAccess, nil, 0, 0, %s)", s.Region, flagWords(uint64(s.Access), accessWords, "verbs.AccessFlags")))
 	case StepModify:
-		if s.N > 0 {
-			observe("modify_qp", fmt.Sprintf("q[%d].Modify(c.T, &verbs.QPAttr{MinRNRTimer: %d}, verbs.QPMaskMinRNRTimer)", s.Side, s.N%32))
-		} else {
-			observe("modify_qp", fmt.Sprintf("q[%d].Modify(c.T, &verbs.QPAttr{Access: %s}, verbs.QPMaskAccessFlags)", s.Side, flagWords(uint64(s.Access), accessWords, "verbs.AccessFlags")))
-		}
+		a := s.attributes()
+		observe("modify_qp", fmt.Sprintf("q[%d].Modify(c.T, &verbs.QPAttr{Access: %s, MinRNRTimer: %d, Timeout: %d, RetryCnt: %d, RNRRetry: %d, MaxRdAtomic: %d, MaxDestRdAtomic: %d, Port: 1, PathMTU: %d, QKey: %d}, verbs.QPAttrMask(%#x))",
+			s.Side, flagWords(uint64(a.Access), accessWords, "verbs.AccessFlags"), a.MinRNRTimer, a.Timeout, a.RetryCnt, a.RNRRetry, a.MaxRdAtomic, a.MaxDestRdAtomic, a.PathMTU, a.QKey, uint32(s.Mask)))
+	case StepDrain:
+		fmt.Fprintf(b, "if q[%d].QueryState(c) == verbs.QPSSQD {\nq[%[1]d].ModifyState(c, verbs.QPSRTS)\n} else {\n", s.Side)
+		observe("modify_qp to SQD", fmt.Sprintf("q[%d].Modify(c.T, &verbs.QPAttr{State: verbs.QPSSQD, EnSQDAsyncNotify: %t}, verbs.QPMaskState|verbs.QPMaskEnSQDAsyncNotify)", s.Side, s.N != 0))
+		b.WriteString("}\n")
+	case StepModer:
+		observe("modify_cq", fmt.Sprintf("%s.Modify(c.T, verbs.CQModeration{Count: %d, Period: %d})", cq, s.N, s.Period))
 	case StepQuery:
 		fmt.Fprintf(b, "c.Observe(%q, q[%d].QueryState(c).String())\n", fmt.Sprintf("step %d: state", i+1), s.Side)
 	}
@@ -131,6 +135,10 @@ func (p *Program) sourceStep(b *strings.Builder, i int, s *Step) {
 		fmt.Fprintf(b, "_, err%d := %s.PostRecv(c.T, []verbs.RecvWR{{ID: %d, SGEs: %s}})\nc.Observe(%q, verbs.ErrnoName(verbs.ErrnoOf(err%d)))\n",
 			i, queue, idOf(i, 0), sourcePieces(s.Pieces), fmt.Sprintf("step %d: post_recv", i+1), i)
 	case StepSend:
+		if s.Times > 1 {
+			fmt.Fprintf(b, "for range %d {\n", s.Times)
+			defer b.WriteString("}\n")
+		}
 		fmt.Fprintf(b, "_, err%d := q[%d].TryPost(c, []verbs.SendWR{\n", i, s.Side)
 		for n, r := range s.List {
 			fmt.Fprintf(b, "{ID: %d, Opcode: %s, Flags: %s, SGEs: %s", idOf(i, n), opWords[r.Op], flagWords(uint64(r.Flags), sendWords, "verbs.SendFlags"), sourcePieces(r.Local))

@@ -3,6 +3,7 @@ package random
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/conformance/kit"
@@ -15,13 +16,15 @@ func (r *run) step(i int, s *Step) {
 	case StepRecv:
 		r.recv(i, s)
 	case StepSend:
-		from := 0
-		for _, to := range r.p.groups(s.List, r.awaited[1-s.Side]) {
-			if r.ended {
-				return
+		for range max(1, s.Times) {
+			from := 0
+			for _, to := range r.p.groups(s.List, r.awaited[1-s.Side]) {
+				if r.ended || r.qm[s.Side].Drained() && (from > 0 || !r.qm[s.Side].Plain()) {
+					return // what waits in SQD runs at once later, and one group alone may
+				}
+				r.send(i, from, s, s.List[from:to])
+				from = to
 			}
-			r.send(i, from, s, s.List[from:to])
-			from = to
 		}
 	case StepError:
 		r.toError(i, s.Side)
@@ -62,13 +65,37 @@ func (r *run) step(i int, s *Step) {
 	case StepLimit:
 		r.limit(i, s)
 	case StepModify:
-		a, mask := verbs.QPAttr{Access: s.Access}, verbs.QPMaskAccessFlags
-		if s.N > 0 {
-			a, mask = verbs.QPAttr{MinRNRTimer: uint8(s.N % 32)}, verbs.QPMaskMinRNRTimer
-		}
-		r.modify(i, s.Side, &a, mask)
+		a := s.attributes()
+		r.modify(i, s.Side, &a, s.Mask)
+	case StepDrain:
+		r.drain(i, s)
+	case StepModer:
+		n := r.cq(s.Side, s.Recv)
+		m := verbs.CQModeration{Count: uint16(s.N), Period: uint16(s.Period)}
+		err := r.cqs[n].Modify(r.c.T, m)
+		r.call("step %d: modify %s: %s", i+1, r.cm[n].Name, errnoName(err))
+		r.judge(i, "ibv_modify_cq of "+r.cm[n].Name, r.cm[n].Moderate(m, err))
 	case StepQuery:
 		r.query(i, s.Side)
+	}
+}
+
+// attributes are what StepModify sets.
+func (s *Step) attributes() verbs.QPAttr {
+	n := func(most int) uint8 { return uint8(min(s.N, most)) }
+	return verbs.QPAttr{Access: s.Access, MinRNRTimer: n(31), Timeout: max(1, n(14)), RetryCnt: n(3), RNRRetry: n(3), MaxRdAtomic: max(1, n(8)), MaxDestRdAtomic: max(1, n(8)),
+		Port: 1, PathMTU: verbs.MTU(max(1, n(5))), QKey: uint32(s.N)}
+}
+
+// drain brings a side to SQD, or back to RTS, where what was posted in between runs.
+func (r *run) drain(i int, s *Step) {
+	k := s.Side
+	if !r.qm[k].Drained() {
+		r.modify(i, k, &verbs.QPAttr{State: verbs.QPSSQD, EnSQDAsyncNotify: s.N != 0}, verbs.QPMaskState|verbs.QPMaskEnSQDAsyncNotify)
+		return
+	}
+	if r.modify(i, k, &verbs.QPAttr{State: verbs.QPSRTS}, verbs.QPMaskState) && r.room(i, k, 1) {
+		r.mark(i, k)
 	}
 }
 
@@ -146,10 +173,12 @@ func (r *run) restart(i int) {
 	}
 }
 
-// renew destroys both queue pairs as they are, one after the other, and connects others to the same CQs. In between it
+// renew destroys both queue pairs as they are, one after the other, and connects others to the same CQs, or to new ones. In between it
 // polls the other's CQs for N completions, which the end of the first has left.
 func (r *run) renew(i int, s *Step) {
-	r.asyncEvents(i)
+	if !s.Leave {
+		r.asyncEvents(i)
+	}
 	r.renewed = i
 	for _, k := range []int{s.Side, 1 - s.Side} {
 		r.qps[k].DestroyNow(r.c)
@@ -167,6 +196,13 @@ func (r *run) renew(i int, s *Step) {
 	o := r.p.options()
 	if r.srq != nil {
 		o.SRQ = r.srq.SRQ
+	}
+	if s.All {
+		for n, destroy := range r.destroyCQ {
+			destroy(r.c)
+			r.judge(i, "ibv_destroy_cq", r.cm[n].Destroy(nil))
+		}
+		r.createCQs(o.CQE)
 	}
 	r.create(o)
 	r.connect(i)
@@ -286,13 +322,14 @@ func (r *run) events(i int) {
 			return
 		}
 		kit.Must(r.c, "get_cq_event", err)
-		for n, x := range r.cqs {
-			if x == cq {
-				r.call("step %d: event of %s", i+1, r.cm[n].Name)
-				r.ch.Ack(r.c.T, cq, 1)
-				r.judge(i, "ibv_get_cq_event", r.cm[n].Event(true))
-			}
+		n := slices.Index(r.cqs, cq)
+		if n < 0 {
+			r.judge(i, "ibv_get_cq_event", model.EventOfGone())
+			return
 		}
+		r.call("step %d: event of %s", i+1, r.cm[n].Name)
+		r.ch.Ack(r.c.T, cq, 1)
+		r.judge(i, "ibv_get_cq_event", r.cm[n].Event(true))
 	}
 }
 
