@@ -111,12 +111,12 @@ func (c *CQ) notify(solicited, unsure bool) {
 func (c *CQ) Arm(solicited bool, err error) error {
 	c.World.Cover.add(c.state(), OpArm)
 	taken := c.most == 0 // else mlx5, which counts arms by the events taken, tells the device nothing new
-	if _, most := c.Waiting(); most > 0 && c.armed == unarmed {
-		c.most++
-	}
 	a := armedAny
 	if solicited {
 		a = armedSolicited
+	}
+	if _, most := c.Waiting(); most > 0 && c.armed < a {
+		c.most++
 	}
 	if taken {
 		c.armed = max(c.armed, a)

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"math/bits"
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/verbs"
@@ -142,7 +143,8 @@ func (q *QP) Query(a *verbs.QPAttr, err error) error {
 		{verbs.QPMaskQKey, "qkey", q.attr.QKey, a.QKey},
 		{verbs.QPMaskPort, "port_num", uint32(q.attr.Port), uint32(a.Port)},
 	} {
-		if q.known&f.mask != 0 && f.want != f.got {
+		rounded := f.mask&(verbs.QPMaskMaxQPRdAtomic|verbs.QPMaskMaxDestRdAtomic) != 0 && f.want > 0 && f.got == 1<<bits.Len32(f.want-1)
+		if q.known&f.mask != 0 && f.want != f.got && !rounded { // to a power of two (k:mlx5/qp.c log_sra_max; k:sw/rxe/rxe_qp.c)
 			return &Violation{&ruleQuery, fmt.Sprintf("%s %d of %s", f.name, f.want, q.Name), fmt.Sprint(f.got)}
 		}
 	}
@@ -302,7 +304,7 @@ func (q *QP) PostSend(list []Request, bad int, err error) error {
 	}
 	for i := range rest { // of a batch, which is refused as a whole, any may be the reason
 		if q.refuses(&rest[i]) || q.mayRefuse(&rest[i], i) {
-			return errnoIn(&rulePostSend, err, syscall.EINVAL, syscall.ENOMEM, syscall.EOPNOTSUPP)
+			return errnoIn(&rulePostSend, err, syscall.EINVAL, syscall.ENOMEM, syscall.EOPNOTSUPP, syscall.ENOSPC)
 		}
 	}
 	return errnoIn(&rulePostSend, err, 0)

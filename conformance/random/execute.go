@@ -65,11 +65,22 @@ func NewSession(c *spec.C, text bool) *Session {
 // patience is how long a completion may take on a device that works.
 const patience = 10 * time.Second
 
-// Times after which a queue pair sends again: 16 ms, and 0.64 ms for want of a receive.
+// Times after which a queue pair sends again: 16 ms, and 0.64 ms for want of a receive. A machine that is busy, or emulated,
+// may answer later than after 16 ms: 0.5 s there.
 const (
-	timeout  = 12
-	rnrTimer = 12
+	timeout     = 12
+	realTimeout = 17
+	rnrTimer    = 12
 )
+
+// options are those of both queue pairs.
+func (r *run) options() kit.Options {
+	o := r.p.options()
+	if !r.c.Has(kit.ExactTime) {
+		o.Timeout = realTimeout
+	}
+	return o
+}
 
 // Execute runs a program, judges it by the model and returns what it has shown. A failure of c is one of the harness.
 func (s *Session) Execute(c *spec.C, p *Program) (out *Outcome) {
@@ -123,7 +134,7 @@ func (r *run) judge(step int, what string, err error) bool {
 // open makes the objects.
 func (r *run) open() {
 	c, p, e := r.c, r.p, r.env
-	o := p.options()
+	o := r.options()
 	for i := range p.Steps {
 		if p.Steps[i].Kind == StepArm && r.ch == nil {
 			r.ch = e.Channel(c)
@@ -239,7 +250,7 @@ func (p *Program) depth() int {
 	return queueDepth
 }
 
-// options are those of both queue pairs.
+// options are those of both queue pairs on a simulator.
 func (p *Program) options() kit.Options {
 	o := kit.Default()
 	o.MTU, o.RNRRetry, o.RetryCnt, o.SigAll, o.Timeout = p.MTU, p.RNRRetry, p.Retries, p.SigAll, timeout

@@ -66,6 +66,9 @@ func (r *run) step(i int, s *Step) {
 		r.limit(i, s)
 	case StepModify:
 		a := s.attributes()
+		if !r.c.Has(kit.ExactTime) {
+			a.Timeout = max(a.Timeout, realTimeout)
+		}
 		r.modify(i, s.Side, &a, s.Mask)
 	case StepDrain:
 		r.drain(i, s)
@@ -193,7 +196,7 @@ func (r *run) renew(i int, s *Step) {
 	if r.ended {
 		return
 	}
-	o := r.p.options()
+	o := r.options()
 	if r.srq != nil {
 		o.SRQ = r.srq.SRQ
 	}
