@@ -271,7 +271,7 @@ func (c *CQ) Completion(w *verbs.WC) error {
 			want, rule = fmt.Sprintf("%#x (%s)", q.entries[0].id, q.entries[0].statuses), &ruleOrder
 		}
 	}
-	return &Violation{rule, "completion of " + want + " in " + c.Name, fmt.Sprintf("%#x, %s", w.ID, w.Status)}
+	return &Violation{rule, fmt.Sprintf("completion of %s in %s, not of %#x", want, c.Name, w.ID), w.Status.String()}
 }
 
 // take judges a completion against entry i of q.

@@ -73,7 +73,7 @@ func (w *World) AsyncEvent(t verbs.EventType, object any) error {
 			return nil
 		}
 	}
-	return &Violation{&ruleNoEvent, "no such event", fmt.Sprintf("%s of %s", t, name(object))}
+	return &Violation{&ruleNoEvent, "no such event of " + name(object), t.String()}
 }
 
 // NoAsyncEvent judges that no event has come although the program waited for one.

@@ -76,7 +76,7 @@ func (m *Memory) Check(got []byte) error {
 		at++
 	}
 	end := min(at+8, len(got))
-	return &Violation{&ruleMemory, fmt.Sprintf("% x at byte %d of %s", m.Bytes[at:end], at, m.Name), fmt.Sprintf("% x", got[at:end])}
+	return &Violation{&ruleMemory, fmt.Sprintf("% x at byte %d of %s, not % x", m.Bytes[at:end], at, m.Name, got[at:end]), "other bytes"}
 }
 
 // MR is a memory region of the bytes from Off to Off+Len of its memory.

@@ -50,7 +50,7 @@ func (p *Program) steps(kind string) bool {
 // targets are of the same programs.
 func fixed(number int, has Has, wanted func(*Program) bool) func(c *spec.C) {
 	return func(c *spec.C) {
-		draw, s := NewDraw(has), NewSession(c, false)
+		draw, s := NewDraw(has), NewSession(c, true)
 		want := c.Scale(casePrograms, fullPrograms)
 		calls, vague := 0, 0
 		for seed, done := uint64(0), 0; done < want; seed++ {
@@ -63,6 +63,7 @@ func fixed(number int, has Has, wanted func(*Program) bool) func(c *spec.C) {
 			if v := o.Violation; v != nil {
 				c.Violates(v.Rule, v.Got, v.Want, "program %d, %s; conform random --program '%s' runs it alone", done, v, p.Text())
 			}
+			c.ObservePlatform(fmt.Sprintf("program %d", done), o.Hash()) // two devices may take other choices
 			calls += len(p.Steps)
 			if o.Vague {
 				vague++

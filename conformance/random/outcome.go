@@ -1,6 +1,7 @@
 package random
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 
@@ -19,6 +20,15 @@ type Outcome struct {
 	Vague bool `json:",omitempty"`
 	// Cover is which operations met which states of the model.
 	Cover *model.Coverage `json:",omitempty"`
+}
+
+// Hash identifies what the streams hold.
+func (o *Outcome) Hash() string {
+	h := sha256.New()
+	for _, name := range streams {
+		fmt.Fprintf(h, "%s\n%q\n", name, o.Streams[name])
+	}
+	return hex.EncodeToString(h.Sum(nil)[:4])
 }
 
 // Violation is a result that the model does not allow.
