@@ -30,17 +30,20 @@ const (
 	OpLimit
 	OpDereg
 	OpRereg
+	OpBind
 	opCount
 )
 
 var opNames = [opCount]string{"send", "write", "read", "atomic", "post_recv", "poll", "arm", "event", "resize", "moderate", "transition",
-	"modify", "query", "destroy", "limit", "dereg", "rereg"}
+	"modify", "query", "destroy", "limit", "dereg", "rereg", "bind"}
 
 // String returns the name in the table.
 func (o Op) String() string { return opNames[o] }
 
 func opOf(op verbs.WROpcode) Op {
 	switch {
+	case op == verbs.WRBindMW || op == verbs.WRLocalInv:
+		return OpBind
 	case op == verbs.WRRDMAWrite || op == verbs.WRRDMAWriteImm:
 		return OpWrite
 	case op == verbs.WRRDMARead:
@@ -147,7 +150,7 @@ func possible(row int, op Op) bool {
 			return true
 		case OpWrite:
 			return row/32 < 2
-		case OpRead, OpAtomic:
+		case OpRead, OpAtomic, OpBind:
 			return reliable
 		}
 		return false

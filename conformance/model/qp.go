@@ -47,6 +47,7 @@ type Request struct {
 	Remote           Piece // of which Len does not count
 	Imm              uint32
 	CompareAdd, Swap uint64
+	Bind             *Bind // of WRBindMW and WRLocalInv
 	seq              int
 }
 
@@ -73,6 +74,9 @@ func (q *QP) Posted() int {
 	}
 	return len(q.recvs)
 }
+
+// Waiting is how many send requests wait for a state or a choice.
+func (q *QP) Waiting() int { return len(q.sends) }
 
 // Outstanding is how many send requests hold a place in the queue.
 func (q *QP) Outstanding() int { return q.posted - q.freed }
@@ -304,7 +308,7 @@ func (q *QP) PostSend(list []Request, bad int, err error) error {
 	}
 	for i := range rest { // of a batch, which is refused as a whole, any may be the reason
 		if q.refuses(&rest[i]) || q.mayRefuse(&rest[i], i) {
-			return errnoIn(&rulePostSend, err, syscall.EINVAL, syscall.ENOMEM, syscall.EOPNOTSUPP, syscall.ENOSPC)
+			return errnoIn(&rulePostSend, err, syscall.EINVAL, syscall.ENOMEM, syscall.EOPNOTSUPP, syscall.ENOSPC, syscall.EPERM)
 		}
 	}
 	return errnoIn(&rulePostSend, err, 0)
@@ -318,7 +322,8 @@ func (q *QP) refuses(r *Request) bool {
 // mayRefuse reports whether a request, with n before it in its call, may be refused.
 func (q *QP) mayRefuse(r *Request, n int) bool {
 	return q.Outstanding()+n >= int(q.Cap.MaxSendWR) || q.State < verbs.QPSRTS || q.Type != verbs.QPTRC && !unreliable(r.Op) ||
-		atomic(r.Op) && r.Remote.Off%8 != 0 // p:rxe/rxe.c
+		atomic(r.Op) && r.Remote.Off%8 != 0 || // p:rxe/rxe.c
+		r.Bind != nil && r.Bind.faulty()
 }
 
 // unreliable reports whether UC has an operation.
@@ -337,6 +342,8 @@ func (q *QP) run() {
 		switch {
 		case q.State == verbs.QPSErr || q.State == verbs.QPSSQE || len(q.may) > 0:
 			q.sendDone.add(entry{id: r.ID, seq: r.seq, statuses: set(verbs.WCWRFlushErr), rule: &ruleFlush})
+		case r.Bind != nil:
+			q.window(&r)
 		case q.Type == verbs.QPTRC:
 			q.reliable(&r)
 		default:

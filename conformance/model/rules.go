@@ -9,6 +9,8 @@ var (
 	ruleRegister = Rule{"remote write and remote atomic need local write", "man:ibv_reg_mr.3"}
 	ruleDereg    = Rule{"a region without a window can be deregistered", "man:ibv_dereg_mr.3"}
 	ruleRereg    = Rule{"ibv_rereg_mr changes the access of a region, by the rules of ibv_reg_mr", "man:ibv_rereg_mr.3.md"}
+	ruleWindow   = Rule{"a window can be allocated and deallocated", "man:ibv_alloc_mw.3"}
+	ruleBind     = Rule{"a bind gives the window's key its range and rights, and fails outside a region that allows windows", "man:ibv_bind_mw.3; IBTA bind"}
 	ruleMemory   = Rule{"memory changes only as completed requests say, and only inside a region that allows it", "IBTA R_Key check; man:ibv_post_send.3"}
 
 	rulePostSend = Rule{"a request is posted if the queue has room, and its SGEs and inline data are within what was granted", "man:ibv_post_send.3; p:mlx5/qp.c; p:rxe/rxe.c"}

@@ -171,7 +171,7 @@ func (q *QP) responderFaults(r *Request, n int, f *faults) {
 	if atomic(r.Op) && r.Remote.Off%8 != 0 {
 		f.add(&f.remote, &ruleAligned, verbs.WCRemInvReqErr, verbs.WCRemAccessErr)
 	}
-	if t := r.target(); need != 0 && t.Len > 0 && !t.valid(need) {
+	if t := r.target(); need != 0 && t.Len > 0 && (!t.valid(need) || t.MW != nil && t.MW.QP != nil && t.MW.QP != q) {
 		f.add(&f.remote, &ruleRKey, verbs.WCRemAccessErr)
 	}
 	if !received(r.Op) {

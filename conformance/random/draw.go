@@ -24,7 +24,9 @@ const (
 
 // accesses are what regions are registered with, the usual first.
 var accesses = []verbs.AccessFlags{
+	verbs.AccessLocalWrite | verbs.AccessRemoteWrite | verbs.AccessRemoteRead | verbs.AccessRemoteAtomic | verbs.AccessMWBind,
 	verbs.AccessLocalWrite | verbs.AccessRemoteWrite | verbs.AccessRemoteRead | verbs.AccessRemoteAtomic,
+	verbs.AccessLocalWrite | verbs.AccessMWBind, verbs.AccessMWBind,
 	verbs.AccessLocalWrite, 0, verbs.AccessLocalWrite | verbs.AccessRemoteWrite, verbs.AccessRemoteRead,
 	verbs.AccessLocalWrite | verbs.AccessRemoteRead, verbs.AccessRemoteWrite, verbs.AccessLocalWrite | verbs.AccessRemoteAtomic, verbs.AccessRemoteAtomic,
 }
@@ -55,6 +57,7 @@ var kinds = []struct {
 	{StepModer, 1, []model.Op{model.OpModerate}, func(h Has) bool { return h.Events && h.Moderation }},
 	{StepQuery, 1, []model.Op{model.OpQuery}, nil},
 	{StepRereg, 1, []model.Op{model.OpRereg}, func(h Has) bool { return h.Rereg }},
+	{StepBind, 3, []model.Op{model.OpBind}, func(h Has) bool { return h.MW1 || h.MW2 }},
 	{StepDereg, 1, []model.Op{model.OpDereg}, nil},
 	{StepError, 1, []model.Op{model.OpTransition}, nil},
 	{StepRestart, 1, []model.Op{model.OpTransition}, nil},
@@ -154,6 +157,9 @@ func (d *Draw) Program(seed, number uint64) Program {
 			p.UC, p.Atomic = true, false
 		}
 	}
+	if w := verbs.MWType(r.IntN(6)); !p.UC && (w == verbs.MWType1 && has.MW1 || w == verbs.MWType2 && has.MW2) {
+		p.Window = w
+	}
 	p.CQE, p.Depth, p.Shared, p.Extended = mostly(r, sizes), mostly(r, depths), r.oneIn(4), r.oneIn(3)
 	p.Inline = mostly(r, inlines)
 	for i := range p.Access {
@@ -172,6 +178,9 @@ func (d *Draw) step(r source, p *Program) Step {
 	if kind == StepLimit && !p.SRQ {
 		kind = StepRecv
 	}
+	if kind == StepBind && p.Window == 0 {
+		kind = StepSend
+	}
 	s := Step{Kind: kind}
 	if kind != StepRestart && kind != StepEvent && kind != StepLimit {
 		s.Side = r.IntN(2)
@@ -182,6 +191,13 @@ func (d *Draw) step(r source, p *Program) Step {
 		if p.SRQ { // libmlx5 posts an empty piece to an SRQ with a byte count of 0, which the device takes for 2 GiB
 			s.Pieces = slices.DeleteFunc(s.Pieces, func(x Piece) bool { return x.Len == 0 })
 		}
+	case StepBind:
+		x := piece(r, p)
+		x.Window, x.WrongKey = r.between(1, 2), false
+		if r.oneIn(4) {
+			x.Len = 0
+		}
+		s.Pieces, s.Access = []Piece{x}, mostly(r, rights)
 	case StepDereg:
 		s.Region, s.Side = r.IntN(len(p.Regions)), 0
 	case StepRereg:
@@ -252,6 +268,14 @@ func piece(r source, p *Program) Piece {
 	return x
 }
 
+// windowed gives a piece the key of a window, in half of a program with windows.
+func windowed(r source, p *Program, x Piece) Piece {
+	if p.Window != 0 && r.oneIn(2) {
+		x.Window, x.Old = r.between(1, 2), r.oneIn(8)
+	}
+	return x
+}
+
 func request(r source, p *Program) Request {
 	n := len(operations)
 	switch {
@@ -273,13 +297,13 @@ func request(r source, p *Program) Request {
 		x.CompareAdd, x.Swap = pick(r, []uint64{1, 0, 2, 1 << 31, 1 << 32, 1<<63 - 1, 1 << 63, 1<<64 - 1}), r.Uint64()
 		l := piece(r, p)
 		l.Len = 8
-		x.Local, x.Remote = []Piece{l}, piece(r, p)
+		x.Local, x.Remote = []Piece{l}, windowed(r, p, piece(r, p))
 		x.Remote.Len = 0
 		return x
 	}
 	x.Local = pieces(r, p)
 	if names, _ := x.remote(); names {
-		x.Remote = piece(r, p)
+		x.Remote = windowed(r, p, piece(r, p))
 		if n := length(x.Local); !x.Remote.WrongKey && x.Remote.Off+n > regionSize && x.Remote.Off+x.Remote.Len <= regionSize && n <= regionSize {
 			x.Remote.Off = (regionSize - n) / 8 * 8
 		}

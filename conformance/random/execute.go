@@ -29,6 +29,7 @@ type run struct {
 	mrs  []verbs.MR // nil: refused, or ended
 	rm   []*model.MR
 	keys [][2]uint32
+	mws  [2]*window // nil: never bound
 
 	srq *kit.SRQ // nil: each side has a receive queue
 	sm  *model.SRQ
@@ -102,6 +103,9 @@ func (s *Session) execute(c *spec.C, p *Program) *Outcome {
 	}
 	if !r.ended {
 		r.end(len(p.Steps))
+	}
+	for n := range r.mws {
+		r.dropWindow(n)
 	}
 	for _, m := range r.mrs {
 		if m != nil {
@@ -267,7 +271,11 @@ func (p *Program) options() kit.Options {
 		o.Type = verbs.QPTUC
 	}
 	if p.Extended {
-		o.SendOps = sendOps[p.UC]
+		if o.SendOps = sendOps[p.UC]; p.Window == verbs.MWType2 {
+			o.SendOps |= verbs.QPExBindMW | verbs.QPExLocalInv
+		} else if p.Window == verbs.MWType1 {
+			o.SendOps |= verbs.QPExBindMW
+		}
 	}
 	return o
 }

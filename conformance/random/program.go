@@ -29,6 +29,7 @@ const (
 	StepDrain   = "drain"    // the queue pair goes to SQD, with a notification if N is not 0, or back to RTS
 	StepModer   = "moderate" // ibv_modify_cq to N completions and Period microseconds
 	StepQuery   = "query"    // ibv_query_qp
+	StepBind    = "bind"     // a window is bound to the piece; to one without length: it is free
 )
 
 // Anchors of a number: what it is added to.
@@ -49,6 +50,7 @@ type Program struct {
 	SigAll            bool                 `json:",omitempty"`
 	CQE               int                  `json:",omitempty"` // entries of each CQ; 0: 63
 	Depth             int                  `json:",omitempty"` // of the queues; 0: 32
+	Window            verbs.MWType         `json:",omitempty"` // of two windows; 0: there are none
 	Inline            int                  `json:",omitempty"` // max_inline_data; 0: 64
 	Shared            bool                 `json:",omitempty"` // one CQ for all queues
 	Access            [2]verbs.AccessFlags // of the queue pairs
@@ -86,6 +88,8 @@ type Step struct {
 type Piece struct {
 	Region, Off, Len int
 	WrongKey         bool `json:",omitempty"`
+	Window           int  `json:",omitempty"` // 1 or 2: it has the key of that window; 0: of the region
+	Old              bool `json:",omitempty"` // the key that the window had before
 }
 
 // Request is a send request.
@@ -214,6 +218,9 @@ func (p *Program) groups(list []Request, received []Piece) (cuts []int) {
 // Valid says what is wrong with a program that was not drawn here.
 func (p *Program) Valid() error {
 	piece := func(x Piece) error {
+		if x.Window < 0 || x.Window > 2 || p.Window == 0 && x.Window > 0 {
+			return fmt.Errorf("window %d", x.Window)
+		}
 		if x.Region < 0 || x.Region >= len(p.Regions) || x.Off < 0 || x.Len < 0 || x.Len > maxLen || x.Off > 2*maxLen {
 			return fmt.Errorf("a piece %+v of %d regions, of %d bytes at most", x, len(p.Regions), maxLen)
 		}
@@ -225,6 +232,8 @@ func (p *Program) Valid() error {
 	switch {
 	case len(p.Regions) == 0 || len(p.Regions) > maxRegions:
 		return fmt.Errorf("%d regions: want 1 to %d", len(p.Regions), maxRegions)
+	case p.Window > verbs.MWType2:
+		return fmt.Errorf("windows of type %d", p.Window)
 	case len(p.Steps) > maxSteps:
 		return fmt.Errorf("%d steps, at most %d", len(p.Steps), maxSteps)
 	case p.MTU < verbs.MTU256 || p.MTU > verbs.MTU4096 || p.Retries > 3 || p.RNRRetry > 3:
@@ -275,11 +284,14 @@ func (p *Program) validStep(s Step, piece func(Piece) error) error {
 	if s.Side != 0 && s.Side != 1 || len(s.List) > maxList || len(s.Pieces) > maxPieces {
 		return fmt.Errorf("side %d, %d requests, %d pieces", s.Side, len(s.List), len(s.Pieces))
 	}
-	if !strings.Contains(" recv send error dereg restart renew poll arm event resize limit rereg modify query drain moderate ", " "+s.Kind+" ") {
+	if !strings.Contains(" recv send error dereg restart renew poll arm event resize limit rereg modify query drain moderate bind ", " "+s.Kind+" ") {
 		return fmt.Errorf("kind %q", s.Kind)
 	}
 	if s.N < -maxNumber || s.N > maxNumber || !strings.Contains(",,waiting,cap,", ","+s.Anchor+",") {
 		return fmt.Errorf("number %d, anchor %q", s.N, s.Anchor)
+	}
+	if s.Kind == StepBind && (len(s.Pieces) != 1 || s.Pieces[0].Window == 0 || p.UC) {
+		return errors.New("a bind is of one window to one piece, on RC")
 	}
 	if s.Kind == StepLimit && !p.SRQ {
 		return errors.New("a limit without an SRQ")

@@ -34,6 +34,16 @@ func (r *run) send(i, from int, s *Step, list []Request) {
 		if names {
 			w.RemoteAddr, w.RKey = r.mem[x.Remote.Region].Addr()+uint64(x.Remote.Off), r.key(x.Remote, 1)
 			m.Remote = r.piece(x.Remote)
+			if x.Remote.Window > 0 {
+				key, mw, ok := r.windowKey(x.Remote)
+				if !ok {
+					continue
+				}
+				w.RKey, m.Remote.MW = key, mw
+				if x.Remote.WrongKey {
+					w.RKey ^= wrong
+				}
+			}
 		} else {
 			m.Remote.Mem, m.Remote.MR = r.mm[0], r.rm[0]
 		}

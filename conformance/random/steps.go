@@ -72,6 +72,8 @@ func (r *run) step(i int, s *Step) {
 		r.modify(i, s.Side, &a, s.Mask)
 	case StepDrain:
 		r.drain(i, s)
+	case StepBind:
+		r.bind(i, s)
 	case StepModer:
 		n := r.cq(s.Side, s.Recv)
 		m := verbs.CQModeration{Count: uint16(s.N), Period: uint16(s.Period)}
@@ -134,13 +136,17 @@ const allAttributes = verbs.QPMaskState | verbs.QPMaskAccessFlags | verbs.QPMask
 // rereg is ibv_rereg_mr of the access, if the provider has it.
 func (r *run) rereg(i int, s *Step) {
 	m := r.mrs[s.Region]
-	if m == nil {
+	if m == nil || r.rm[s.Region].Windows() > 0 {
 		return
 	}
 	err := m.Rereg(r.c.T, verbs.ReregAccess, nil, 0, 0, s.Access)
 	r.call("step %d: rereg m%d: %s", i+1, s.Region, errnoName(err))
 	r.judge(i, "ibv_rereg_mr", r.rm[s.Region].Rereg(s.Access, err))
-	r.keys[s.Region] = [2]uint32{m.LKey(), m.RKey()}
+	if keys := [2]uint32{m.LKey(), m.RKey()}; keys != r.keys[s.Region] { // what was posted with those before has none
+		again := *r.rm[s.Region]
+		r.rm[s.Region].Alive = false
+		r.rm[s.Region], r.keys[s.Region] = &again, keys
+	}
 }
 
 // limit is ibv_modify_srq and ibv_query_srq.
@@ -167,6 +173,7 @@ func (r *run) restart(i int) {
 	if r.end(i); r.ended {
 		return
 	}
+	r.dropWindows()
 	for k := range r.qps {
 		r.modify(i, k, &verbs.QPAttr{State: verbs.QPSReset}, verbs.QPMaskState)
 	}
@@ -182,6 +189,7 @@ func (r *run) renew(i int, s *Step) {
 	if !s.Leave {
 		r.asyncEvents(i)
 	}
+	r.dropWindows()
 	r.renewed = i
 	for _, k := range []int{s.Side, 1 - s.Side} {
 		r.qps[k].DestroyNow(r.c)
@@ -225,6 +233,9 @@ func (r *run) reserved(n int) int {
 	for k, q := range r.qm {
 		if r.cq(k, true) == n {
 			most += q.Posted()
+		}
+		if r.cq(k, false) == n {
+			most += q.Waiting()
 		}
 	}
 	return most
