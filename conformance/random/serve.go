@@ -34,7 +34,7 @@ func (l *Local) Run(list []Program) (out []*Outcome, err error) {
 			return nil, err
 		}
 	}
-	err = l.on(func(c *spec.C) {
+	err = l.on(len(list), func(c *spec.C) {
 		s := NewSession(c, l.Text)
 		for i := range list {
 			if l.Ended != nil && l.Ended() != nil {
@@ -62,15 +62,15 @@ func (h Has) And(o Has) Has {
 
 // Has returns what the target has.
 func (l *Local) Has() (h Has, err error) {
-	err = l.on(func(c *spec.C) {
+	err = l.on(1, func(c *spec.C) {
 		h = Has{Atomic: c.Has("atomic"), SRQ: c.Has("srq"), UC: c.Has("uc"), Resize: c.Has("resize"), Events: c.Has("events"), Rereg: c.Has("rereg"), Moderation: c.Has("cq.moderation"), SQD: c.Has("sqd"), MW1: c.Has("mw.t1"), MW2: c.Has("mw.t2")}
 	})
 	return h, err
 }
 
-// on runs a body on a testbed of its own.
-func (l *Local) on(body func(c *spec.C)) (err error) {
-	bed, err := l.Target.NewTestbed(l.Seed, spec.BedOptions{MaxEvents: maxEvents})
+// on runs a body of n programs on a testbed of its own.
+func (l *Local) on(n int, body func(c *spec.C)) (err error) {
+	bed, err := l.Target.NewTestbed(l.Seed, spec.BedOptions{MaxEvents: uint64(n) * maxEvents})
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (l *Local) on(body func(c *spec.C)) (err error) {
 		err = errors.Join(err, bed.Close())
 	}()
 	running := spec.NewRunning("random", l.Seed)
-	err = bed.Run(deadline, func(t verbs.Thread) { running.Execute(t, bed, body) })
+	err = bed.Run(time.Duration(n)*deadline, func(t verbs.Thread) { running.Execute(t, bed, body) })
 	if v := running.Result().Verdict; v != nil && v.Outcome != report.Pass {
 		err = errors.Join(fmt.Errorf("%s: %s", v.Step, v.Reason), err)
 	}
