@@ -16,6 +16,7 @@ type entry struct {
 	opcode    verbs.WCOpcode
 	length    uint32 // of a receive
 	imm       uint32
+	from      uint32 // sender of a datagram
 	withImm   bool
 	solicited bool
 	optional  bool    // it may be missing
@@ -310,6 +311,9 @@ func (c *CQ) take(q *workQueue, i int, w *verbs.WC) error {
 	}
 	if q.recv && w.ByteLen != e.length {
 		return bad(fmt.Sprintf("%d bytes", e.length), w.ByteLen)
+	}
+	if e.from != 0 && w.SrcQP != e.from {
+		return bad(fmt.Sprintf("src_qp %#x", e.from), fmt.Sprintf("%#x", w.SrcQP))
 	}
 	if has := w.Flags&verbs.WCWithImm != 0; q.recv && (has != e.withImm || has && w.Imm != e.imm) {
 		return bad(fmt.Sprintf("immediate %t %#x", e.withImm, e.imm), fmt.Sprintf("%t %#x", has, w.Imm))

@@ -276,15 +276,21 @@ func gather(p []byte, l []Piece) []byte {
 	return p
 }
 
-// scatter writes bytes into pieces in turn, behind a header whose bytes are not fixed.
-func scatter(l []Piece, p []byte, header int) {
-	for i := range l {
+// scatter writes bytes into pieces in turn, behind the header of a request.
+func scatter(l []Piece, p []byte, r *Request, header int) {
+	for i, at := 0, 0; i < len(l); i++ {
 		x := &l[i]
-		h := min(header, x.Len)
-		x.Mem.blur(x.Off, x.Off+h)
+		h := min(header-at, x.Len)
+		for k := range h {
+			if r.HeaderKnown>>(at+k)&1 != 0 {
+				x.Mem.write(x.Off+k, r.Header[at+k:at+k+1])
+			} else {
+				x.Mem.blur(x.Off+k, x.Off+k+1)
+			}
+		}
 		n := min(x.Len-h, len(p))
 		x.Mem.write(x.Off+h, p[:n])
-		p, header = p[n:], header-h
+		p, at = p[n:], at+h
 	}
 }
 

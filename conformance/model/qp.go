@@ -47,7 +47,10 @@ type Request struct {
 	Remote           Piece // of which Len does not count
 	Imm              uint32
 	CompareAdd, Swap uint64
-	Bind             *Bind // of WRBindMW and WRLocalInv
+	Bind             *Bind  // of WRBindMW and WRLocalInv
+	QKey             uint32 // of a datagram
+	Header           []byte // of a datagram: the routing header, as far as HeaderKnown has a bit for the byte
+	HeaderKnown      uint64
 	seq              int
 }
 
@@ -130,6 +133,10 @@ func (q *QP) Query(a *verbs.QPAttr, err error) error {
 	if q.Type != verbs.QPTRC { // which reads and atomics do not concern
 		rights = verbs.AccessRemoteWrite
 	}
+	route := verbs.QPAttrMask(0)
+	if q.attr.AH.IsGlobal {
+		route = verbs.QPMaskAV
+	}
 	for _, f := range []struct {
 		mask      verbs.QPAttrMask
 		name      string
@@ -146,6 +153,9 @@ func (q *QP) Query(a *verbs.QPAttr, err error) error {
 		{verbs.QPMaskMaxDestRdAtomic, "max_dest_rd_atomic", uint32(q.attr.MaxDestRdAtomic), uint32(a.MaxDestRdAtomic)},
 		{verbs.QPMaskQKey, "qkey", q.attr.QKey, a.QKey},
 		{verbs.QPMaskPort, "port_num", uint32(q.attr.Port), uint32(a.Port)},
+		{verbs.QPMaskAV, "service level", uint32(q.attr.AH.SL), uint32(a.AH.SL)},
+		{route, "traffic class", uint32(q.attr.AH.GRH.TrafficClass), uint32(a.AH.GRH.TrafficClass)},
+		{route, "the last bytes of the destination", uint32(q.attr.AH.GRH.DGID[14])<<8 | uint32(q.attr.AH.GRH.DGID[15]), uint32(a.AH.GRH.DGID[14])<<8 | uint32(a.AH.GRH.DGID[15])},
 	} {
 		rounded := f.mask&(verbs.QPMaskMaxQPRdAtomic|verbs.QPMaskMaxDestRdAtomic) != 0 && f.want > 0 && f.got == 1<<bits.Len32(f.want-1)
 		if q.known&f.mask != 0 && f.want != f.got && !rounded { // to a power of two (k:mlx5/qp.c log_sra_max; k:sw/rxe/rxe_qp.c)
@@ -230,7 +240,7 @@ func (q *QP) set(a *verbs.QPAttr, mask verbs.QPAttrMask) {
 		{verbs.QPMaskRetryCnt, func() { o.RetryCnt = a.RetryCnt }}, {verbs.QPMaskRNRRetry, func() { o.RNRRetry = a.RNRRetry }},
 		{verbs.QPMaskMinRNRTimer, func() { o.MinRNRTimer = a.MinRNRTimer }}, {verbs.QPMaskMaxQPRdAtomic, func() { o.MaxRdAtomic = a.MaxRdAtomic }},
 		{verbs.QPMaskMaxDestRdAtomic, func() { o.MaxDestRdAtomic = a.MaxDestRdAtomic }}, {verbs.QPMaskQKey, func() { o.QKey = a.QKey }},
-		{verbs.QPMaskPort, func() { o.Port = a.Port }},
+		{verbs.QPMaskPort, func() { o.Port = a.Port }}, {verbs.QPMaskAV, func() { o.AH = a.AH }},
 	} {
 		if mask&f.mask != 0 {
 			f.do()

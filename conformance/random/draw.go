@@ -149,7 +149,11 @@ func (d *Draw) Program(seed, number uint64) Program {
 	r, has := source{spec.NewRand(seed ^ number*0x9e3779b97f4a7c15)}, d.has
 	p := Program{Atomic: has.Atomic, MTU: verbs.MTU(r.between(int(verbs.MTU256), int(verbs.MTU4096))),
 		RNRRetry: uint8(r.IntN(2)), Retries: uint8(r.IntN(2)), SigAll: r.oneIn(8)}
-	switch r.IntN(6) {
+	switch r.IntN(7) {
+	case 3:
+		if has.UD {
+			p.UD, p.Atomic, p.SRQ = true, false, has.SRQ && r.oneIn(3)
+		}
 	case 4:
 		p.SRQ = has.SRQ
 	case 5:
@@ -157,11 +161,12 @@ func (d *Draw) Program(seed, number uint64) Program {
 			p.UC, p.Atomic = true, false
 		}
 	}
-	if w := verbs.MWType(r.IntN(6)); !p.UC && (w == verbs.MWType1 && has.MW1 || w == verbs.MWType2 && has.MW2) {
+	if w := verbs.MWType(r.IntN(6)); !p.UC && !p.UD && (w == verbs.MWType1 && has.MW1 || w == verbs.MWType2 && has.MW2) {
 		p.Window = w
 	}
 	p.CQE, p.Depth, p.Shared, p.Extended = mostly(r, sizes), mostly(r, depths), r.oneIn(4), r.oneIn(3)
-	p.Inline = mostly(r, inlines)
+	p.Inline, p.IPv6 = mostly(r, inlines), has.IPv6 && r.oneIn(3)
+	p.Class, p.Hops = mostly(r, []uint8{0, 1, 3, 4, 128, 252, 255}), mostly(r, []uint8{0, 1, 2, 63, 65, 255})
 	for i := range p.Access {
 		p.Access[i] = mostly(r, rights)
 		if p.UC {
@@ -279,6 +284,8 @@ func windowed(r source, p *Program, x Piece) Piece {
 func request(r source, p *Program) Request {
 	n := len(operations)
 	switch {
+	case p.UD:
+		n = ofUDs
 	case p.UC:
 		n = ofUCs
 	case !p.Atomic:
@@ -302,6 +309,12 @@ func request(r source, p *Program) Request {
 		return x
 	}
 	x.Local = pieces(r, p)
+	if p.UD {
+		x.BadQKey = r.oneIn(8)
+		if len(x.Local) > 1 && r.oneIn(2) { // short enough for a packet
+			x.Local = x.Local[:1]
+		}
+	}
 	if names, _ := x.remote(); names {
 		x.Remote = windowed(r, p, piece(r, p))
 		if n := length(x.Local); !x.Remote.WrongKey && x.Remote.Off+n > regionSize && x.Remote.Off+x.Remote.Len <= regionSize && n <= regionSize {
@@ -315,8 +328,8 @@ func request(r source, p *Program) Request {
 	return x
 }
 
-// operations are what RC has; UC has the first of them, and atomics come last.
-var operations = []verbs.WROpcode{verbs.WRRDMAWrite, verbs.WRSend, verbs.WRSendImm, verbs.WRRDMAWriteImm, verbs.WRRDMARead,
+// operations are what RC has; UC and UD have the first of them, and atomics come last.
+var operations = []verbs.WROpcode{verbs.WRSend, verbs.WRSendImm, verbs.WRRDMAWrite, verbs.WRRDMAWriteImm, verbs.WRRDMARead,
 	verbs.WRAtomicFetchAdd, verbs.WRAtomicCmpSwp}
 
-const ofUCs = 4
+const ofUDs, ofUCs = 2, 4

@@ -7,12 +7,14 @@ import (
 	"github.com/rdmasim/rdmasim/conformance/model"
 	"github.com/rdmasim/rdmasim/conformance/spec"
 	"github.com/rdmasim/rdmasim/verbs"
+	"github.com/rdmasim/rdmasim/verbs/player"
 )
 
 // run is a program under way, with the model that judges it.
 type run struct {
 	c     *spec.C
 	p     *Program
+	on    *kit.Env // with the GID of the path
 	world *model.World
 	out   *Outcome
 	ended bool // a violation, or nothing more can be told
@@ -34,6 +36,7 @@ type run struct {
 	srq *kit.SRQ // nil: each side has a receive queue
 	sm  *model.SRQ
 
+	ahs   [2]verbs.AH // of UD: to side 0 and 1
 	last  *kit.Buffer // of UC: where the request behind those of a step writes its number
 	lastM *model.MR
 	sent  uint64 // that number
@@ -47,6 +50,8 @@ type run struct {
 // Session runs programs one behind the other in one process. What they have for themselves is made anew.
 type Session struct {
 	env   *kit.Env
+	ipv6  *kit.Env           // with the GID of an IPv6 address; nil: there is none
+	mtu   int                // of the port, in bytes
 	text  bool               // outcomes are compared with those of another target
 	all   []verbs.Buffer     // memory of the regions
 	model [maxRegions][]byte // what the model has of it
@@ -57,6 +62,14 @@ type Session struct {
 // NewSession opens the device, until the case ends.
 func NewSession(c *spec.C, text bool) *Session {
 	s := &Session{env: kit.Open(c), text: text}
+	attr, err := s.env.Ctx.QueryPort(c.T, int(s.env.Port))
+	kit.Must(c, "query_port", err)
+	s.mtu = attr.ActiveMTU.Bytes()
+	if gid, err := player.PickIPv6(c.T, s.env.Ctx, uint32(s.env.Port)); err == nil && !s.env.IB {
+		e := *s.env
+		e.GID, e.LocalAddr = gid, kit.Addr{GID: gid.GID}
+		s.ipv6 = &e
+	}
 	for i := range s.model {
 		s.all, s.model[i] = append(s.all, kit.Map(c, regionSize+guard)), make([]byte, regionSize+guard)
 	}
@@ -90,7 +103,10 @@ func (s *Session) Execute(c *spec.C, p *Program) (out *Outcome) {
 }
 
 func (s *Session) execute(c *spec.C, p *Program) *Outcome {
-	r := &run{c: c, p: p, Session: s, world: &model.World{}, out: &Outcome{}}
+	r := &run{c: c, p: p, Session: s, world: &model.World{}, out: &Outcome{}, on: s.env}
+	if p.IPv6 && s.ipv6 != nil {
+		r.on = s.ipv6
+	}
 	if s.text {
 		r.out.Streams = map[string][]string{}
 	}
@@ -174,6 +190,14 @@ func (r *run) open() {
 		r.last = e.Buffer(c, 16, kit.AllAccess)
 		r.lastM = &model.MR{World: r.world, Mem: &model.Memory{Name: "last", Bytes: make([]byte, 16)}, Len: 16, Access: kit.AllAccess, Alive: true}
 	}
+	for k := range r.ahs {
+		if p.UD {
+			ah, err := e.PD.CreateAH(c.T, r.path(r.on.LocalAddr))
+			kit.Must(c, "create_ah", err)
+			kit.DestroyOnce(c, "destroy_ah", ah.Destroy)
+			r.ahs[k] = ah
+		}
+	}
 	r.create(o)
 	r.connect(-1)
 	r.fill()
@@ -192,6 +216,38 @@ func (r *run) createCQs(n int) {
 			break
 		}
 	}
+}
+
+// path is the way to an address.
+func (r *run) path(to kit.Addr) verbs.AHAttr {
+	a := r.on.PathTo(to)
+	if r.p.UD {
+		a = r.on.AHTo(to)
+	}
+	if a.GRH.TrafficClass = r.p.Class; r.p.Hops > 0 {
+		a.GRH.HopLimit = r.p.Hops
+	}
+	return a
+}
+
+// header is what is known of the routing header of a datagram: of an IPv4 address the packet's header behind 20 bytes (UD-002).
+func (r *run) header() (b []byte, known uint64) {
+	b = make([]byte, verbs.GRHSize)
+	a := r.path(r.on.LocalAddr)
+	gid := a.GRH.DGID
+	switch {
+	case r.on.IB:
+		return b, 0
+	case r.p.IPv6:
+		b[0], b[1], b[7] = 6<<4|a.GRH.TrafficClass>>4, a.GRH.TrafficClass<<4, a.GRH.HopLimit
+		copy(b[8:], gid[:])
+		copy(b[24:], gid[:])
+		return b, 1<<40 - 1<<7 | 1 // the second byte holds bits of the flow label too
+	}
+	b[21], b[28] = a.GRH.TrafficClass, a.GRH.HopLimit
+	copy(b[32:], gid[12:])
+	copy(b[36:], gid[12:])
+	return b, 0xff<<32 | 1<<28 | 1<<21
 }
 
 // cq is the number of the CQ of a side's sends or receives.
@@ -225,7 +281,7 @@ func (r *run) connect(i int) {
 		q := r.qps[k]
 		for s := verbs.QPSInit; s <= verbs.QPSRTS; s++ {
 			a := q.AttrFor(r.qps[1-k].Peer())
-			a.State = s
+			a.State, a.AH = s, r.path(r.on.LocalAddr)
 			if !r.modify(i, k, &a, kit.MaskFor(q.Opt.Type, s)) {
 				return
 			}
@@ -267,11 +323,14 @@ func (p *Program) options() kit.Options {
 	if o.CQE = cqe; p.CQE > 0 {
 		o.CQE = p.CQE
 	}
-	if p.UC {
+	switch {
+	case p.UC:
 		o.Type = verbs.QPTUC
+	case p.UD:
+		o.Type = verbs.QPTUD
 	}
 	if p.Extended {
-		if o.SendOps = sendOps[p.UC]; p.Window == verbs.MWType2 {
+		if o.SendOps = sendOps[o.Type]; p.Window == verbs.MWType2 {
 			o.SendOps |= verbs.QPExBindMW | verbs.QPExLocalInv
 		} else if p.Window == verbs.MWType1 {
 			o.SendOps |= verbs.QPExBindMW
@@ -280,8 +339,8 @@ func (p *Program) options() kit.Options {
 	return o
 }
 
-// sendOps are the operations of drawn programs, by UC: a provider may lack others.
-var sendOps = map[bool]uint64{true: opsUC, false: opsUC | verbs.QPExRDMARead | verbs.QPExAtomicCmpSwp | verbs.QPExAtomicFetchAdd}
+// sendOps are the operations of drawn programs: a provider may lack others.
+var sendOps = map[verbs.QPType]uint64{verbs.QPTUD: kit.OpsUD, verbs.QPTUC: opsUC, verbs.QPTRC: opsUC | verbs.QPExRDMARead | verbs.QPExAtomicCmpSwp | verbs.QPExAtomicFetchAdd}
 
 const opsUC = verbs.QPExSend | verbs.QPExSendImm | verbs.QPExRDMAWrite | verbs.QPExRDMAWriteImm
 

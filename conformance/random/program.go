@@ -41,10 +41,14 @@ const (
 
 // Program is what a process does with two connected queue pairs, A (side 0) and B (side 1), and regions that both use.
 type Program struct {
-	UC                bool `json:",omitempty"` // they are of type UC, and of RC otherwise
-	SRQ               bool `json:",omitempty"` // both take their receives from one SRQ
-	Extended          bool `json:",omitempty"` // they post by ibv_wr_*, and by ibv_post_send otherwise
-	Atomic            bool `json:",omitempty"` // it may have atomics
+	UC                bool  `json:",omitempty"` // they are of type UC
+	UD                bool  `json:",omitempty"` // they are of type UD; of RC if neither
+	IPv6              bool  `json:",omitempty"` // their path is between GIDs of IPv6 addresses
+	Class             uint8 `json:",omitempty"` // traffic class of the path
+	Hops              uint8 `json:",omitempty"` // hop limit of the path; 0: 64
+	SRQ               bool  `json:",omitempty"` // both take their receives from one SRQ
+	Extended          bool  `json:",omitempty"` // they post by ibv_wr_*, and by ibv_post_send otherwise
+	Atomic            bool  `json:",omitempty"` // it may have atomics
 	MTU               verbs.MTU
 	RNRRetry, Retries uint8
 	SigAll            bool                 `json:",omitempty"`
@@ -98,6 +102,7 @@ type Request struct {
 	Flags      verbs.SendFlags `json:",omitempty"`
 	Local      []Piece         `json:",omitempty"`
 	Remote     Piece           // its length is that of the local pieces
+	BadQKey    bool            `json:",omitempty"` // of a datagram
 	Imm        uint32          `json:",omitempty"`
 	CompareAdd uint64          `json:",omitempty"`
 	Swap       uint64          `json:",omitempty"`
@@ -191,7 +196,7 @@ func overlap(a, b []Piece) bool {
 func (p *Program) groups(list []Request, received []Piece) (cuts []int) {
 	from := 0
 	for i := range list {
-		if i > from && (p.UC || p.refused(&list[i])) {
+		if i > from && (p.UC || p.UD || p.refused(&list[i])) {
 			cuts = append(cuts, i)
 			from = i
 		}
@@ -245,6 +250,9 @@ func (p *Program) Valid() error {
 	if p.Inline < 0 || p.Inline > maxNumber {
 		return fmt.Errorf("%d bytes of inline data, at most %d", p.Inline, maxNumber)
 	}
+	if p.UC && p.UD {
+		return errors.New("queue pairs of type UC and UD")
+	}
 	if p.UC && (p.SRQ || p.Access[0]&p.Access[1]&verbs.AccessRemoteWrite == 0) {
 		return fmt.Errorf("UC has no SRQ, and its queue pairs allow writes, by which the end of a step is seen")
 	}
@@ -268,8 +276,8 @@ func ofUC(op verbs.WROpcode) bool {
 
 func (p *Program) validStep(s Step, piece func(Piece) error) error {
 	for _, r := range s.List {
-		if p.UC && !ofUC(r.Op) {
-			return fmt.Errorf("opcode %d on UC", r.Op)
+		if p.UC && !ofUC(r.Op) || p.UD && r.Op != verbs.WRSend && r.Op != verbs.WRSendImm {
+			return fmt.Errorf("opcode %d on UC or UD", r.Op)
 		}
 	}
 	all := append([]Piece{{Region: s.Region}}, s.Pieces...)
@@ -290,7 +298,7 @@ func (p *Program) validStep(s Step, piece func(Piece) error) error {
 	if s.N < -maxNumber || s.N > maxNumber || !strings.Contains(",,waiting,cap,", ","+s.Anchor+",") {
 		return fmt.Errorf("number %d, anchor %q", s.N, s.Anchor)
 	}
-	if s.Kind == StepBind && (len(s.Pieces) != 1 || s.Pieces[0].Window == 0 || p.UC) {
+	if s.Kind == StepBind && (len(s.Pieces) != 1 || s.Pieces[0].Window == 0 || p.UC || p.UD) {
 		return errors.New("a bind is of one window to one piece, on RC")
 	}
 	if s.Kind == StepLimit && !p.SRQ {

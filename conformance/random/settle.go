@@ -31,6 +31,16 @@ func (r *run) send(i, from int, s *Step, list []Request) {
 		}
 		w := verbs.SendWR{ID: idOf(i, from+n), Opcode: x.Op, Flags: x.Flags, SGEs: r.sges(x.Local), Imm: x.Imm, CompareAdd: x.CompareAdd, Swap: x.Swap}
 		m := model.Request{ID: w.ID, Op: x.Op, Flags: x.Flags, Local: r.pieces(x.Local), Imm: x.Imm, CompareAdd: x.CompareAdd, Swap: x.Swap}
+		if r.p.UD {
+			if length(x.Local) > r.mtu { // whether that is reported depends on the device (UD-005)
+				continue
+			}
+			r.address(k, &w, &m)
+			if x.BadQKey {
+				w.RemoteQKey ^= 1
+				m.QKey ^= 1
+			}
+		}
 		if names {
 			w.RemoteAddr, w.RKey = r.mem[x.Remote.Region].Addr()+uint64(x.Remote.Off), r.key(x.Remote, 1)
 			m.Remote = r.piece(x.Remote)
@@ -65,11 +75,26 @@ func (r *run) send(i, from int, s *Step, list []Request) {
 // mark posts a request behind those of a step, up to whose completion it polls.
 func (r *run) mark(i, k int) {
 	w, m := r.lastOf(i)
+	if r.p.UD { // nobody takes it
+		w.Opcode, m.Op = verbs.WRSend, verbs.WRSend
+		r.address(k, &w, &m)
+		w.RemoteQKey, m.QKey = noQKey, noQKey
+	}
 	if r.post(i, k, []verbs.SendWR{w}, []model.Request{m}) {
 		r.take(i, r.cq(k, false), w.ID)
 		r.awaitArrival(k)
+		if r.p.UD {
+			r.settle()
+		}
 		r.certain(i)
 	}
+}
+
+// address sends a datagram of side k to the other.
+func (r *run) address(k int, w *verbs.SendWR, m *model.Request) {
+	w.AH, w.RemoteQPN, w.RemoteQKey = r.ahs[1-k], r.qps[1-k].QPN(), kit.QKey
+	m.QKey = kit.QKey
+	m.Header, m.HeaderKnown = r.header()
 }
 
 // room makes room for n requests of a side in its queue and its CQ, by polling.
@@ -111,10 +136,13 @@ func (r *run) lastOf(i int) (w verbs.SendWR, m model.Request) {
 	return w, m
 }
 
+// noQKey is a Q_Key that no queue pair has.
+const noQKey = 0x22222222
+
 // settle waits until requests that succeed have completed.
 func (r *run) settle() {
 	if r.c.Has(kit.ExactTime) {
-		r.c.T.Sleep(arrival / 20)
+		r.c.T.Sleep(arrival / 4) // some cards are silent for 2 ms after a region ended
 	} else {
 		r.c.T.Sleep(arrival)
 	}

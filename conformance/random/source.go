@@ -32,6 +32,9 @@ func (p *Program) Source(name string, d *Difference) string {
 	if p.UC {
 		b.WriteString("o.Type = verbs.QPTUC\n")
 	}
+	if p.UD {
+		b.WriteString("o.Type = verbs.QPTUD\n")
+	}
 	if p.SRQ {
 		fmt.Fprintf(&b, "s := e.CreateSRQ(c, %d, %d)\no.SRQ = s.SRQ\n", queueDepth, maxPieces)
 	}
@@ -46,6 +49,12 @@ func (p *Program) Source(name string, d *Difference) string {
 	}
 	fmt.Fprintf(&b, "p.A.Opt.Access, p.B.Opt.Access = %s, %s\np.Connect(c)\n", flagWords(uint64(p.Access[0]), accessWords, "verbs.AccessFlags"),
 		flagWords(uint64(p.Access[1]), accessWords, "verbs.AccessFlags"))
+	if p.IPv6 || p.Class > 0 || p.Hops > 0 {
+		fmt.Fprintf(&b, "// the path: IPv6 %t, traffic class %d, hop limit %d\n", p.IPv6, p.Class, p.Hops)
+	}
+	if p.UD && slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Kind == StepSend }) {
+		fmt.Fprintf(&b, "way := e.AHTo(e.LocalAddr)\nway.GRH.TrafficClass = %d\nah := e.CreateAH(c, way)\n", p.Class)
+	}
 	b.WriteString("var m []*kit.Buffer\n")
 	if slices.ContainsFunc(p.Steps, func(s Step) bool {
 		return !slices.Contains([]string{StepDereg, StepRereg, StepLimit, StepEvent}, s.Kind) && (s.Kind != StepRecv || !p.SRQ)
@@ -145,6 +154,9 @@ func (p *Program) sourceStep(b *strings.Builder, i int, s *Step) {
 			if names, _ := r.remote(); names {
 				fmt.Fprintf(b, ", RemoteAddr: m[%d].Addr(%d), RKey: m[%d].MR.RKey()%s", r.Remote.Region, r.Remote.Off, r.Remote.Region, wrongKey(r.Remote))
 			}
+			if p.UD {
+				fmt.Fprintf(b, ", AH: ah, RemoteQPN: q[%d].QPN(), RemoteQKey: kit.QKey%s", 1-s.Side, map[bool]string{true: " ^ 1"}[r.BadQKey])
+			}
 			if r.Imm != 0 {
 				fmt.Fprintf(b, ", Imm: %#x", r.Imm)
 			}
@@ -153,7 +165,11 @@ func (p *Program) sourceStep(b *strings.Builder, i int, s *Step) {
 			}
 			b.WriteString("},\n")
 		}
-		fmt.Fprintf(b, "{ID: %d, Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled}, // when it has completed all have\n})\n", idOf(i, marker))
+		last := "Opcode: verbs.WRRDMAWrite"
+		if p.UD {
+			last = fmt.Sprintf("Opcode: verbs.WRSend, AH: ah, RemoteQPN: q[%d].QPN(), RemoteQKey: %#x", 1-s.Side, noQKey)
+		}
+		fmt.Fprintf(b, "{ID: %d, %s, Flags: verbs.SendSignaled}, // when it has completed all have\n})\n", idOf(i, marker), last)
 		fmt.Fprintf(b, "c.Observe(%q, verbs.ErrnoName(verbs.ErrnoOf(err%d)))\n", fmt.Sprintf("step %d: post_send", i+1), i)
 		fmt.Fprintf(b, "for err%d == nil {\nwc := kit.PollOne(c, q[%d].SendCQ)\nc.Observe(fmt.Sprintf(\"request %%#x\", wc.ID), wc.Status.String())\nif wc.ID == %d {\nbreak\n}\n}\n", i, s.Side, idOf(i, marker))
 	case StepError:

@@ -125,7 +125,7 @@ func (r *run) toError(i, k int) {
 func (r *run) query(i, k int) {
 	a, _, err := r.qps[k].Query(r.c.T, allAttributes)
 	if r.out.Streams != nil {
-		r.call("step %d: query %s: %s", i+1, side(k), errnoName(err))
+		r.call("step %d: query %s: %s, %s", i+1, side(k), errnoName(err), a.State)
 	}
 	r.judge(i, "ibv_query_qp of "+side(k), r.qm[k].Query(&a, err))
 }
