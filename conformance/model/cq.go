@@ -100,10 +100,17 @@ func (c *CQ) notify(solicited, unsure bool) {
 		c.armed, c.may = unarmed, unarmed
 		c.fewest, c.most = c.fewest+1, c.most+1
 	case c.may.takes(solicited):
-		c.armed = unarmed // if that was the event
-		c.most++
+		c.perhaps()
 	case c.may == armedSolicited && unsure:
 		c.World.Vague = true
+	}
+}
+
+// perhaps says that a failure may have completed.
+func (c *CQ) perhaps() {
+	if c.may != unarmed {
+		c.armed = unarmed // if that was the event
+		c.most++
 	}
 }
 

@@ -52,6 +52,7 @@ func (q *QP) dropped(r *Request, n int, f *faults) {
 		}
 		if f.remote != 0 { // it completes with an error, or is taken by the next message
 			w.also |= set(verbs.WCLocLenErr, verbs.WCLocProtErr, verbs.WCLocAccessErr)
+			q.RecvCQ.perhaps()
 			q.World.Vague = q.World.Vague || q.SRQ != nil
 		}
 	}
