@@ -9,7 +9,7 @@ import (
 
 // Register adds the cases: a fixed set of drawn programs each, which the model judges.
 func Register(s *spec.Suite) {
-	rc := func(p *Program) bool { return !p.UC && !p.SRQ }
+	rc := func(p *Program) bool { return !p.UC && !p.UD && !p.SRQ }
 	for i, x := range []struct {
 		has    Has
 		wanted func(*Program) bool
@@ -17,11 +17,11 @@ func Register(s *spec.Suite) {
 		{Has{}, rc},
 		{Has{Atomic: true}, rc},
 		{Has{SRQ: true}, func(p *Program) bool { return p.SRQ }},
-		{Has{UC: true}, func(p *Program) bool { return p.UC }},
+		{Has{UC: true, UD: true, IPv6: true}, func(p *Program) bool { return p.UC || p.UD }},
 		{Has{Resize: true}, func(p *Program) bool { return p.steps(StepResize) }},
 		{Has{Events: true}, func(p *Program) bool { return p.steps(StepArm) }},
-		{Has{Rereg: true, Moderation: true}, func(p *Program) bool { return p.steps(StepRereg) }},
-		{Has{Atomic: true, SRQ: true, UC: true, Resize: true, Events: true, Rereg: true, Moderation: true}, func(*Program) bool { return true }},
+		{Has{Rereg: true}, func(p *Program) bool { return p.steps(StepRereg) }},
+		{Has{Atomic: true, SRQ: true, UC: true, Resize: true, Events: true, Rereg: true, Moderation: true, MW1: true, MW2: true, UD: true, IPv6: true}, func(*Program) bool { return true }},
 	} {
 		s.Case(fmt.Sprintf("RAND-%03d", i+1), fixed(i+1, x.has, x.wanted), spec.Deadline(caseDeadline))
 	}
