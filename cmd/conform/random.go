@@ -205,8 +205,8 @@ func agrees(do string, names []string) string {
 
 var errNoDifference = &status{exitInterrupted, errors.New("interrupted before a difference was found")}
 
-// startSide makes a target ready and returns what it has: the simulator in this process, and in one of their own what may end
-// its process, or has another simulator.
+// startSide makes a target ready and returns what it has: the simulator in this process, and in one
+// of their own what may end its process, or has another simulator.
 func startSide(cmd *cobra.Command, job harness.Job, text bool) (random.Side, random.Has, func() error, error) {
 	if job.Target != "sim" || job.Mutant != "" {
 		s := &process{ctx: cmd.Context(), job: job, alone: !text, stderr: cmd.ErrOrStderr()}

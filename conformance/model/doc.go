@@ -60,7 +60,8 @@ func (w *World) allow(t verbs.EventType, object any, must int, r *Rule) {
 	w.events = append(w.events, &Event{t, object, must, 1, r})
 }
 
-// forget drops the events of an object that was destroyed (k:core/uverbs_main.c ib_uverbs_release_uevent).
+// forget drops the events of an object that was destroyed (k:core/uverbs_main.c
+// ib_uverbs_release_uevent).
 func (w *World) forget(object any) {
 	w.events = slices.DeleteFunc(w.events, func(e *Event) bool { return e.Object == object })
 }

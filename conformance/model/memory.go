@@ -139,7 +139,8 @@ func (m *MR) Rereg(access verbs.AccessFlags, err error) error {
 	return errnoIn(&ruleRereg, err, 0)
 }
 
-// MW is a memory window. Type 2 is bound through a queue pair and serves it alone (IBTA memory windows, type 2B).
+// MW is a memory window. Type 2 is bound through a queue pair and serves it alone (IBTA memory
+// windows, type 2B).
 type MW struct {
 	MR       *MR // nil: it is not bound
 	Off, Len int

@@ -214,7 +214,8 @@ func (p *pair) bind(b *model.Bind, status verbs.WCStatus) error {
 		p.cb.Completion(&verbs.WC{ID: 7, QPN: 2, Opcode: verbs.WCOpBindMW, Status: status}))
 }
 
-// TestWindows: a window gives access to its range with its rights, of type 2 through its queue pair.
+// TestWindows: a window gives access to its range with its rights, of type 2 through its queue
+// pair.
 func TestWindows(t *testing.T) {
 	through := func(p *pair, w *model.MW, off int) model.Piece {
 		x := p.piece(off, 0)

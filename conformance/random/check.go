@@ -13,8 +13,8 @@ import (
 
 // Side runs programs on a target.
 type Side interface {
-	// Run runs programs in turn on one testbed, which is made for them, up to the first that leaves the model. An error is
-	// of the harness, and ends the search; the outcomes before it are valid.
+	// Run runs programs in turn on one testbed, which is made for them, up to the first that leaves
+	// the model. An error is of the harness, and ends the search; the outcomes before it are valid.
 	Run(list []Program) ([]*Outcome, error)
 }
 
@@ -43,8 +43,8 @@ func (f *Finding) Source(name string) string {
 	return text + f.Programs[last].Source(name, &f.Difference)
 }
 
-// Judge runs programs on each side, in turn. The model judges each, and with two sides their outcomes are compared. It
-// returns the first difference and the index of its program.
+// Judge runs programs on each side, in turn. The model judges each, and with two sides their
+// outcomes are compared. It returns the first difference and the index of its program.
 func Judge(list []Program, sides []Side, cover *model.Coverage) (int, *Difference, error) {
 	for i := range list {
 		if err := list[i].Valid(); err != nil {
@@ -83,9 +83,9 @@ func Judge(list []Program, sides []Side, cover *model.Coverage) (int, *Differenc
 // Batch is how many programs run on one testbed.
 const Batch = 64
 
-// Search draws programs and judges the sides on each, until there is a difference or there were enough of them. A
-// difference that does not show again is an error. Beside the error of a side that ended after a difference had shown,
-// the finding is what had been found by then.
+// Search draws programs and judges the sides on each, until there is a difference or there were
+// enough of them. A difference that does not show again is an error. Beside the error of a side
+// that ended after a difference had shown, the finding is what had been found by then.
 func Search(sides []Side, has Has, programs int, seed uint64, shrink time.Duration, cover *model.Coverage) (*Finding, error) {
 	d := NewDraw(has)
 	for tried := 0; tried < programs; {
@@ -178,8 +178,9 @@ func clone(l []Program) (out []Program) {
 	return out
 }
 
-// edit makes a value smaller in the nth of the ways in which it can be: without a part of a list, with a number or word
-// that is zero, or half. It returns false if there are not so many, and takes those that there are off n.
+// edit makes a value smaller in the nth of the ways in which it can be: without a part of a list,
+// with a number or word that is zero, or half. It returns false if there are not so many, and takes
+// those that there are off n.
 func edit(v reflect.Value, n *int) bool {
 	try := func(change func()) bool {
 		if *n--; *n >= 0 {

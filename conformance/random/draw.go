@@ -103,8 +103,8 @@ var (
 // inlines are the most bytes of inline data, the usual first: they decide how large a request is.
 var inlines = []int{0, 1, 12, 28, 44, 60, 63, 65, 128, 188, 220, 512}
 
-// changes are the attributes that ibv_modify_qp changes, each with the values that it is given. None makes a queue pair
-// wait for ever: a timeout of 0 and 7 RNR retries do.
+// changes are the attributes that ibv_modify_qp changes, each with the values that it is given.
+// None makes a queue pair wait for ever: a timeout of 0 and 7 RNR retries do.
 var changes = []struct {
 	mask   verbs.QPAttrMask
 	values []int

@@ -47,7 +47,8 @@ type run struct {
 	*Session
 }
 
-// Session runs programs one behind the other in one process. What they have for themselves is made anew.
+// Session runs programs one behind the other in one process. What they have for themselves is made
+// anew.
 type Session struct {
 	env   *kit.Env
 	ipv6  *kit.Env           // with the GID of an IPv6 address; nil: there is none
@@ -79,8 +80,8 @@ func NewSession(c *spec.C, text bool) *Session {
 // patience is how long a completion may take on a device that works.
 const patience = 10 * time.Second
 
-// Times after which a queue pair sends again: 16 ms, and 0.64 ms for want of a receive. A machine that is busy, or emulated,
-// may answer later than after 16 ms: 0.5 s there.
+// Times after which a queue pair sends again: 16 ms, and 0.64 ms for want of a receive. A machine
+// that is busy, or emulated, may answer later than after 16 ms: 0.5 s there.
 const (
 	timeout     = 12
 	realTimeout = 17
@@ -96,7 +97,8 @@ func (r *run) options() kit.Options {
 	return o
 }
 
-// Execute runs a program, judges it by the model and returns what it has shown. A failure of c is one of the harness.
+// Execute runs a program, judges it by the model and returns what it has shown. A failure of c is
+// one of the harness.
 func (s *Session) Execute(c *spec.C, p *Program) (out *Outcome) {
 	c.Within(func() { out = s.execute(c, p) })
 	return out
@@ -230,7 +232,8 @@ func (r *run) path(to kit.Addr) verbs.AHAttr {
 	return a
 }
 
-// header is what is known of the routing header of a datagram: of an IPv4 address the packet's header behind 20 bytes (UD-002).
+// header is what is known of the routing header of a datagram: of an IPv4 address the packet's
+// header behind 20 bytes (UD-002).
 func (r *run) header() (b []byte, known uint64) {
 	b = make([]byte, verbs.GRHSize)
 	a := r.path(r.on.LocalAddr)

@@ -156,8 +156,9 @@ func (r *Request) remotePiece() Piece {
 	return p
 }
 
-// refused reports whether the library may refuse the request for its inline data. Behind others in a list, libmlx5 (44, 50) rings for
-// them with what lay in the ring before, and when they start is a matter of chance.
+// refused reports whether the library may refuse the request for its inline data. Behind others in
+// a list, libmlx5 (44, 50) rings for them with what lay in the ring before, and when they start is
+// a matter of chance.
 func (p *Program) refused(r *Request) bool {
 	return r.Flags&verbs.SendInline != 0 && length(r.Local) > int(p.options().Cap.MaxInline)
 }

@@ -94,8 +94,8 @@ type Hello struct {
 	Error string `json:",omitempty"`
 }
 
-// Serve runs the programs that come from in, a list in JSON at a time, and writes their outcomes to out, with text if they
-// are to be compared.
+// Serve runs the programs that come from in, a list in JSON at a time, and writes their outcomes to
+// out, with text if they are to be compared.
 func Serve(in io.Reader, out io.Writer, target spec.Target, seed uint64, text bool) error {
 	l := &Local{Target: target, Seed: seed, Text: text}
 	var h Hello

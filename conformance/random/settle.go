@@ -148,8 +148,8 @@ func (r *run) settle() {
 	}
 }
 
-// awaitArrival waits on UC until the last request of side k has arrived, or would have: one that was lost with its queue
-// pair never does.
+// awaitArrival waits on UC until the last request of side k has arrived, or would have: one that
+// was lost with its queue pair never does.
 func (r *run) awaitArrival(k int) {
 	lost := r.qm[k].State != verbs.QPSRTS || r.qm[1-k].State == verbs.QPSErr
 	for waited := time.Duration(0); r.last != nil && !lost && !r.ended && waited < arrival; waited += arrival / 40 {

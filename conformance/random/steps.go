@@ -183,8 +183,9 @@ func (r *run) restart(i int) {
 	}
 }
 
-// renew destroys both queue pairs as they are, one after the other, and connects others to the same CQs, or to new ones. In between it
-// polls the other's CQs for N completions, which the end of the first has left.
+// renew destroys both queue pairs as they are, one after the other, and connects others to the same
+// CQs, or to new ones. In between it polls the other's CQs for N completions, which the end of the
+// first has left.
 func (r *run) renew(i int, s *Step) {
 	if !s.Leave {
 		r.asyncEvents(i)

@@ -13,7 +13,8 @@ type window struct {
 	old   uint32
 }
 
-// bind binds a window, which is allocated first, to a piece. A window of type 2 that is to be free is invalidated.
+// bind binds a window, which is allocated first, to a piece. A window of type 2 that is to be free
+// is invalidated.
 func (r *run) bind(i int, s *Step) {
 	x, q := s.Pieces[0], r.qm[s.Side]
 	w := r.mws[x.Window-1]
@@ -79,7 +80,8 @@ func (r *run) dropWindow(n int) {
 	}
 }
 
-// dropWindows deallocates windows of type 2 before their queue pairs end, after which the specification leaves them open.
+// dropWindows deallocates windows of type 2 before their queue pairs end, after which the
+// specification leaves them open.
 func (r *run) dropWindows() {
 	for n, w := range r.mws {
 		if w != nil && w.model.QP != nil {

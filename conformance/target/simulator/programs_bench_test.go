@@ -9,7 +9,8 @@ import (
 	"github.com/rdmasim/rdmasim/conformance/target/simulator"
 )
 
-// BenchmarkPrograms: drawn programs of 20 steps, judged by the model. A call is one that the model has judged.
+// BenchmarkPrograms: drawn programs of 20 steps, judged by the model. A call is one that the model
+// has judged.
 func BenchmarkPrograms(b *testing.B) {
 	target, err := simulator.New(simulator.Config{})
 	if err != nil {

@@ -44,7 +44,8 @@ func TestTwoProfiles(t *testing.T) {
 	}
 }
 
-// TestProgramsAreIndependent: what a program shows does not depend on those before it on the same testbed.
+// TestProgramsAreIndependent: what a program shows does not depend on those before it on the same
+// testbed.
 func TestProgramsAreIndependent(t *testing.T) {
 	side := simulated(t, simulator.Config{})
 	var batch []random.Program
