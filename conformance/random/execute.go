@@ -85,6 +85,7 @@ const patience = 10 * time.Second
 const (
 	timeout     = 12
 	realTimeout = 17
+	realRetries = 3
 	rnrTimer    = 12
 )
 
@@ -92,7 +93,7 @@ const (
 func (r *run) options() kit.Options {
 	o := r.p.options()
 	if !r.c.Has(kit.ExactTime) {
-		o.Timeout = realTimeout
+		o.Timeout, o.RetryCnt = realTimeout, max(o.RetryCnt, realRetries)
 	}
 	return o
 }
