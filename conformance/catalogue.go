@@ -68,7 +68,11 @@ type Entry struct {
 
 // Labels are what a label filter can name: ID, area, strength and needs.
 func (e Entry) Labels() []string {
-	return append([]string{e.ID, e.Area, string(e.Strength)}, e.Needs...)
+	l := append([]string{e.ID, e.Area, string(e.Strength)}, e.Needs...)
+	if e.Area == "RAND" {
+		l = append(l, "random")
+	}
+	return l
 }
 
 // builtIn is the catalogue that comes with the program, once it is known.

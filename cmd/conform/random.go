@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -43,7 +44,7 @@ func newRandom() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "random",
 		Short: "Draw programs and judge them by a model of verbs, on one target or two",
-		Long: "random draws programs of two connected queue pairs, RC or UC, with an SRQ or without, that post by ibv_post_send or by\n" +
+		Long: "random draws programs of two queue pairs, RC, UC or UD, with an SRQ or without, that post by ibv_post_send or by\n" +
 			"ibv_wr_*, and runs each on one target or two. A model of verbs judges each call, completion, event and byte in memory; it\n" +
 			"names the rule that is broken and its source. On two targets it also compares what they do. For a program that shows a\n" +
 			"difference it looks for a small one, and prints it as text, which --program runs again, and as a case in Go.\n" +
@@ -139,7 +140,7 @@ func runRandom(cmd *cobra.Command, o *randomOptions) error {
 	if o.programs < 1 || o.shrink < 0 {
 		return usagef("--programs %d, --shrink %v: at least one program and no time below 0 are needed", o.programs, o.shrink)
 	}
-	var given *random.Program
+	var given []random.Program
 	if o.program != "" {
 		if given, err = random.Parse([]byte(o.program)); err != nil {
 			return usagef("--program: %w", err)
@@ -155,17 +156,17 @@ func runRandom(cmd *cobra.Command, o *randomOptions) error {
 	var sides []random.Side
 	var has random.Has
 	for i, job := range jobs {
-		s := &process{ctx: cmd.Context(), job: job, alone: len(jobs) == 1, stderr: cmd.ErrOrStderr()}
-		defer s.end()
-		if err := s.start(); err != nil && cmd.Context().Err() != nil {
+		side, own, end, err := startSide(cmd, job, len(jobs) > 1)
+		if err != nil && cmd.Context().Err() != nil {
 			return errNoDifference
 		} else if err != nil {
 			return err
 		}
-		if has = has.And(s.has); i == 0 {
-			has = s.has
+		defer end()
+		if has = has.And(own); i == 0 {
+			has = own
 		}
-		sides = append(sides, s)
+		sides = append(sides, side)
 	}
 	var cover model.Coverage
 	f, err := search(o, sides, given, has, &cover)
@@ -204,20 +205,38 @@ func agrees(do string, names []string) string {
 
 var errNoDifference = &status{exitInterrupted, errors.New("interrupted before a difference was found")}
 
-func search(o *randomOptions, sides []random.Side, given *random.Program, has random.Has, cover *model.Coverage) (*random.Finding, error) {
+// startSide makes a target ready and returns what it has: the simulator in this process, and in one
+// of their own what may end its process, or has another simulator.
+func startSide(cmd *cobra.Command, job harness.Job, text bool) (random.Side, random.Has, func() error, error) {
+	if job.Target != "sim" || job.Mutant != "" {
+		s := &process{ctx: cmd.Context(), job: job, alone: !text, stderr: cmd.ErrOrStderr()}
+		err := s.start()
+		return s, s.has, s.end, err
+	}
+	target, err := makeTarget(job)
+	if err != nil {
+		return nil, random.Has{}, nil, usagef("target %s: %w", job.Target, err)
+	}
+	debug.SetGCPercent(400) // a heap that is small is not worth the time
+	l := &random.Local{Target: target, Seed: job.Seed, Text: text, Ended: cmd.Context().Err}
+	has, err := l.Has()
+	return l, has, func() error { return nil }, err
+}
+
+func search(o *randomOptions, sides []random.Side, given []random.Program, has random.Has, cover *model.Coverage) (*random.Finding, error) {
 	if given == nil {
 		return random.Search(sides, has, o.programs, o.seed, o.shrink, cover)
 	}
-	d, err := given.Judge(sides, cover)
+	at, d, err := random.Judge(given, sides, cover)
 	if err != nil || d == nil {
 		return nil, err
 	}
-	return &random.Finding{Program: *given, Difference: *d}, nil
+	return &random.Finding{Programs: given[:at+1], Difference: *d}, nil
 }
 
 // report prints a difference.
 func (o *randomOptions) report(cmd *cobra.Command, f *random.Finding, names []string, file *outfile.File) error {
-	d, source := &f.Difference, f.Program.Source("random", &f.Difference)
+	d, source := &f.Difference, f.Source("random")
 	out := cmd.OutOrStdout()
 	what := fmt.Sprintf("%s leaves the model", names[d.Side])
 	if d.Violation != nil {
@@ -226,7 +245,7 @@ func (o *randomOptions) report(cmd *cobra.Command, f *random.Finding, names []st
 		what = fmt.Sprintf("%s and %s differ", names[0], names[1])
 		fmt.Fprintf(out, "The targets differ. %s, line %d:\n  %s: %s\n  %s: %s\n\n", d.Stream, d.Line, names[0], d.Sides[0], names[1], d.Sides[1])
 	}
-	fmt.Fprintf(out, "The program, which --program runs again:\n\n%s\n\nThe program as a case to add, in which each observation is to become the check that is right:\n\n%s\n", f.Program.Text(), source)
+	fmt.Fprintf(out, "The program, which --program runs again:\n\n%s\n\nThe program as a case to add, in which each observation is to become the check that is right:\n\n%s\n", f.Text(), source)
 	if file != nil {
 		if err := file.Commit(func(w io.Writer) error { _, err := io.WriteString(w, source); return err }); err != nil {
 			return &status{exitFailed, err}
@@ -290,29 +309,32 @@ func (s *process) start() error {
 }
 
 // Run implements random.Side.
-func (s *process) Run(p *random.Program) (*random.Outcome, error) {
+func (s *process) Run(list []random.Program) ([]*random.Outcome, error) {
 	if s.Process == nil {
 		if err := s.start(); err != nil {
 			return nil, err
 		}
 	}
-	if _, err := io.WriteString(s.In, p.Text()+"\n"); err != nil {
+	if err := s.Send(list); err != nil {
 		s.end() // it had its last program before, and another goes on
 		if err := s.start(); err != nil {
 			return nil, err
 		}
-		if _, err := io.WriteString(s.In, p.Text()+"\n"); err != nil {
+		if err := s.Send(list); err != nil {
 			return nil, s.died(err)
 		}
 	}
-	o, err := workers.Next[random.Outcome](s.out, workers.MaxMessage)
+	a, err := workers.Next[random.Answer](s.out, workers.MaxMessage)
 	if err != nil {
 		return nil, s.died(err)
 	}
-	if o.Last {
+	if a.Last {
 		s.end()
 	}
-	return &o, nil
+	if a.Failed != "" {
+		err = errors.New(a.Failed)
+	}
+	return a.Outcomes, err
 }
 
 // died ends the process and says how it ended.

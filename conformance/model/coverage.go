@@ -30,17 +30,20 @@ const (
 	OpLimit
 	OpDereg
 	OpRereg
+	OpBind
 	opCount
 )
 
 var opNames = [opCount]string{"send", "write", "read", "atomic", "post_recv", "poll", "arm", "event", "resize", "moderate", "transition",
-	"modify", "query", "destroy", "limit", "dereg", "rereg"}
+	"modify", "query", "destroy", "limit", "dereg", "rereg", "bind"}
 
 // String returns the name in the table.
 func (o Op) String() string { return opNames[o] }
 
 func opOf(op verbs.WROpcode) Op {
 	switch {
+	case op == verbs.WRBindMW || op == verbs.WRLocalInv:
+		return OpBind
 	case op == verbs.WRRDMAWrite || op == verbs.WRRDMAWriteImm:
 		return OpWrite
 	case op == verbs.WRRDMARead:
@@ -147,12 +150,12 @@ func possible(row int, op Op) bool {
 			return true
 		case OpWrite:
 			return row/32 < 2
-		case OpRead, OpAtomic:
+		case OpRead, OpAtomic, OpBind:
 			return reliable
 		}
 		return false
 	case row < qpRows+cqRows:
-		return op == OpPoll && (row-qpRows)%3 > 0 || op == OpArm || op == OpEvent || op == OpResize || op == OpModerate
+		return op == OpPoll && (row-qpRows)%3 > 0 || op == OpArm || op == OpEvent || op == OpResize || op == OpModerate || op == OpDestroy
 	case row < qpRows+cqRows+srqRows:
 		return op == OpPostRecv || op == OpLimit || op == OpQuery
 	}
@@ -192,7 +195,7 @@ func (q *QP) wrapped() bool { return q.posted > int(q.Cap.MaxSendWR) || q.taken 
 func (c *CQ) state() int {
 	_, n := c.Waiting()
 	fill := bit(n > 0) + bit(n >= c.Cap)
-	return qpRows + (int(c.armed)*2+bit(c.added > c.Cap))*3 + fill
+	return qpRows + (int(c.may)*2+bit(c.added > c.Cap))*3 + fill
 }
 
 func (s *SRQ) state() int {

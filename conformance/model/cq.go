@@ -16,6 +16,7 @@ type entry struct {
 	opcode    verbs.WCOpcode
 	length    uint32 // of a receive
 	imm       uint32
+	from      uint32 // sender of a datagram
 	withImm   bool
 	solicited bool
 	optional  bool    // it may be missing
@@ -39,10 +40,10 @@ type CQ struct {
 	World   *World
 	Cap     int
 	queues  []*workQueue
-	added   int // entries ever
-	armed   armed
-	weak    bool // armed while an event had not been taken, which may do nothing
-	fewest  int  // events that have to come, and that may
+	added   int   // entries ever
+	armed   armed // for certain
+	may     armed // at most: armed while an event had not been taken, which may do nothing
+	fewest  int   // events that have to come, and that may
 	most    int
 	delayed bool // moderated: events come late, or with further completions
 }
@@ -86,17 +87,30 @@ func (q *workQueue) cq() *CQ {
 	return q.qp.SendCQ
 }
 
+// takes reports whether a CQ that is so armed makes an event of a completion.
+func (a armed) takes(solicited bool) bool { return a == armedAny || a == armedSolicited && solicited }
+
 // notify makes an event of a completion if the CQ is armed. Unsure: whether it is a failure, which counts as solicited, is open.
 func (c *CQ) notify(solicited, unsure bool) {
 	switch {
-	case c.armed == armedAny || c.armed == armedSolicited && solicited:
-		c.armed = unarmed
+	case c.armed.takes(solicited) && c.delayed:
+		c.armed = unarmed // the event may come with this completion or a later one
 		c.most++
-		if !c.weak {
-			c.fewest++
-		}
-	case c.armed == armedSolicited && unsure:
+	case c.armed.takes(solicited):
+		c.armed, c.may = unarmed, unarmed
+		c.fewest, c.most = c.fewest+1, c.most+1
+	case c.may.takes(solicited):
+		c.perhaps()
+	case c.may == armedSolicited && unsure:
 		c.World.Vague = true
+	}
+}
+
+// perhaps says that a failure may have completed.
+func (c *CQ) perhaps() {
+	if c.may != unarmed {
+		c.armed = unarmed // if that was the event
+		c.most++
 	}
 }
 
@@ -104,16 +118,18 @@ func (c *CQ) notify(solicited, unsure bool) {
 // the program has polled (mlx5 does so, p:mlx5/cq.c), and the manual page speaks of the next completion.
 func (c *CQ) Arm(solicited bool, err error) error {
 	c.World.Cover.add(c.state(), OpArm)
-	c.weak = c.most > 0 // mlx5 counts arms by the events taken: one more for the same event is no news to the device
-	if _, most := c.Waiting(); most > 0 && c.armed == unarmed {
+	taken := c.most == 0 // else mlx5, which counts arms by the events taken, tells the device nothing new
+	a := armedAny
+	if solicited {
+		a = armedSolicited
+	}
+	if _, most := c.Waiting(); most > 0 && c.armed < a {
 		c.most++
 	}
-	if c.armed != armedAny {
-		c.armed = armedAny
-		if solicited {
-			c.armed = armedSolicited
-		}
+	if taken {
+		c.armed = max(c.armed, a)
 	}
+	c.may = max(c.may, a)
 	return errnoIn(&ruleCQEvent, err, 0)
 }
 
@@ -136,6 +152,11 @@ func (c *CQ) Event(came bool) error {
 		return &Violation{&ruleCQEvent, "no event of " + c.Name, "an event"}
 	}
 	return &Violation{&ruleCQEvent, "an event of " + c.Name, "none"}
+}
+
+// EventOfGone judges an event of a CQ that was destroyed.
+func EventOfGone() error {
+	return &Violation{&ruleDestroyCQ, "no event of a CQ that was destroyed", "an event"}
 }
 
 // Resize judges ibv_resize_cq to n entries; granted is the size afterwards.
@@ -161,8 +182,24 @@ func (c *CQ) Resize(n, granted int, err error) error {
 // Moderate judges ibv_modify_cq.
 func (c *CQ) Moderate(m verbs.CQModeration, err error) error {
 	c.World.Cover.add(c.state(), OpModerate)
-	c.delayed = c.delayed || m.Count > 1 || m.Period > 0
-	return errnoIn(&ruleCQEvent, err, 0, syscall.EOPNOTSUPP, syscall.ENOSYS)
+	if err == nil {
+		if c.delayed = m.Count > 1 || m.Period > 0; c.delayed {
+			c.fewest = 0 // what is posted may complete behind the call
+		}
+	}
+	return errnoIn(&ruleModerate, err, 0, syscall.EOPNOTSUPP, syscall.ENOSYS)
+}
+
+// Destroy judges ibv_destroy_cq. Events that were not taken go with the CQ.
+func (c *CQ) Destroy(err error) error {
+	c.World.Cover.add(c.state(), OpDestroy)
+	c.World.forget(c)
+	for _, q := range c.queues {
+		if !q.qp.gone {
+			return errnoIn(&ruleDestroyCQ, err, syscall.EBUSY)
+		}
+	}
+	return errnoIn(&ruleDestroyCQ, err, 0)
 }
 
 // Empty judges a poll that returned fewer completions than it might although the program waited for them.
@@ -215,8 +252,14 @@ func (c *CQ) Completion(w *verbs.WC) error {
 			return c.Completion(w)
 		}
 	}
-	for _, q := range c.queues { // a flushed receive shows the state
-		if l := q.qp.recvs; q.recv && len(l) > 0 && l[0].id == w.ID && w.Status == verbs.WCWRFlushErr && slices.Contains(q.qp.may, verbs.QPSErr) {
+	for _, q := range c.queues { // what is flushed shows the state
+		id := ^w.ID
+		if l := q.qp.recvs; q.recv && len(l) > 0 {
+			id = l[0].id
+		} else if l := q.qp.sends; !q.recv && len(l) > 0 {
+			id = l[0].ID
+		}
+		if id == w.ID && w.Status == verbs.WCWRFlushErr && slices.Contains(q.qp.may, verbs.QPSErr) {
 			if err := q.qp.observe(verbs.QPSErr); err != nil {
 				return err
 			}
@@ -236,7 +279,7 @@ func (c *CQ) Completion(w *verbs.WC) error {
 			want, rule = fmt.Sprintf("%#x (%s)", q.entries[0].id, q.entries[0].statuses), &ruleOrder
 		}
 	}
-	return &Violation{rule, "completion of " + want + " in " + c.Name, fmt.Sprintf("%#x, %s", w.ID, w.Status)}
+	return &Violation{rule, fmt.Sprintf("completion of %s in %s, not of %#x", want, c.Name, w.ID), w.Status.String()}
 }
 
 // take judges a completion against entry i of q.
@@ -275,6 +318,9 @@ func (c *CQ) take(q *workQueue, i int, w *verbs.WC) error {
 	}
 	if q.recv && w.ByteLen != e.length {
 		return bad(fmt.Sprintf("%d bytes", e.length), w.ByteLen)
+	}
+	if e.from != 0 && w.SrcQP != e.from {
+		return bad(fmt.Sprintf("src_qp %#x", e.from), fmt.Sprintf("%#x", w.SrcQP))
 	}
 	if has := w.Flags&verbs.WCWithImm != 0; q.recv && (has != e.withImm || has && w.Imm != e.imm) {
 		return bad(fmt.Sprintf("immediate %t %#x", e.withImm, e.imm), fmt.Sprintf("%t %#x", has, w.Imm))

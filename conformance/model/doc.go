@@ -12,6 +12,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/verbs"
@@ -59,6 +60,12 @@ func (w *World) allow(t verbs.EventType, object any, must int, r *Rule) {
 	w.events = append(w.events, &Event{t, object, must, 1, r})
 }
 
+// forget drops the events of an object that was destroyed (k:core/uverbs_main.c
+// ib_uverbs_release_uevent).
+func (w *World) forget(object any) {
+	w.events = slices.DeleteFunc(w.events, func(e *Event) bool { return e.Object == object })
+}
+
 // AsyncEvent judges an asynchronous event.
 func (w *World) AsyncEvent(t verbs.EventType, object any) error {
 	for _, e := range w.events {
@@ -67,7 +74,7 @@ func (w *World) AsyncEvent(t verbs.EventType, object any) error {
 			return nil
 		}
 	}
-	return &Violation{&ruleNoEvent, "no such event", fmt.Sprintf("%s of %s", t, name(object))}
+	return &Violation{&ruleNoEvent, "no such event of " + name(object), t.String()}
 }
 
 // NoAsyncEvent judges that no event has come although the program waited for one.

@@ -77,7 +77,7 @@ func (m *Memory) Check(got []byte) error {
 		at++
 	}
 	end := min(at+8, len(got))
-	return &Violation{&ruleMemory, fmt.Sprintf("% x at byte %d of %s", m.Bytes[at:end], at, m.Name), fmt.Sprintf("% x", got[at:end])}
+	return &Violation{&ruleMemory, fmt.Sprintf("% x at byte %d of %s, not % x", m.Bytes[at:end], at, m.Name, got[at:end]), "other bytes"}
 }
 
 // MR is a memory region of the bytes from Off to Off+Len of its memory.
@@ -89,6 +89,7 @@ type MR struct {
 	Alive    bool
 	changed  bool // by ibv_rereg_mr
 	pinned   bool // for writing, when it was registered
+	windows  int  // that are bound to it
 }
 
 // writable is the access for which pages are pinned for writing.
@@ -108,9 +109,15 @@ func (m *MR) Register(err error) error {
 	return errnoIn(&ruleRegister, err, 0)
 }
 
+// Windows is how many windows are bound to the region.
+func (m *MR) Windows() int { return m.windows }
+
 // Dereg judges ibv_dereg_mr.
 func (m *MR) Dereg(err error) error {
 	m.World.Cover.add(m.state(), OpDereg)
+	if m.windows > 0 {
+		return errnoIn(&ruleDereg, err, syscall.EBUSY, syscall.EINVAL)
+	}
 	m.Alive = m.Alive && err != nil
 	return errnoIn(&ruleDereg, err, 0)
 }
@@ -133,29 +140,128 @@ func (m *MR) Rereg(access verbs.AccessFlags, err error) error {
 	return errnoIn(&ruleRereg, err, 0)
 }
 
+// MW is a memory window. Type 2 is bound through a queue pair and serves it alone (IBTA memory
+// windows, type 2B).
+type MW struct {
+	MR       *MR // nil: it is not bound
+	Off, Len int
+	Access   verbs.AccessFlags
+	QP       *QP // of type 2
+}
+
+// Dealloc judges ibv_dealloc_mw.
+func (m *MW) Dealloc(err error) error {
+	m.unbind()
+	return errnoIn(&ruleWindow, err, 0)
+}
+
+func (m *MW) unbind() {
+	if m.MR != nil {
+		m.MR.windows--
+	}
+	*m = MW{}
+}
+
+// Bind is what a request binds a window to.
+type Bind struct {
+	MW     *MW
+	MR     *MR
+	Off    int // in the region's memory
+	Len    int // 0: the window is free (type 1 only)
+	Access verbs.AccessFlags
+	Type   verbs.MWType
+}
+
+// faulty reports whether a bind must fail (IBTA bind).
+func (b *Bind) faulty() bool {
+	return b.Type == verbs.MWType2 && b.MW.MR != nil || b.Len > 0 && (!b.MR.Alive ||
+		b.Off < b.MR.Off || b.Off+b.Len > b.MR.Off+b.MR.Len || !legalAccess(b.Access|b.MR.Access&verbs.AccessLocalWrite))
+}
+
+// window carries out a request that binds or invalidates a window.
+func (q *QP) window(r *Request) {
+	done := entry{id: r.ID, seq: r.seq, opcode: verbs.WCOpBindMW, statuses: set(verbs.WCSuccess), quiet: !q.SigAll && r.Flags&verbs.SendSignaled == 0, rule: &ruleBind}
+	b := *r.Bind
+	failed := set(verbs.WCMWBindErr, verbs.WCLocProtErr, verbs.WCLocQPOpErr)
+	switch {
+	case r.Op == verbs.WRLocalInv:
+		done.opcode = verbs.WCOpLocalInv
+		b.MW.unbind()
+	case b.faulty():
+		done.quiet, done.statuses = false, failed
+		q.sendDone.add(done)
+		q.fail()
+		return
+	case b.Len > 0 && b.MR.Access&verbs.AccessMWBind == 0: // the keys of mlx5 have no such right
+		done.statuses |= failed
+		q.held = true
+		done.decided = func(ok bool) {
+			q.held = false
+			if ok {
+				b.bind(q)
+				q.run()
+			} else {
+				q.fail()
+			}
+		}
+	default:
+		b.bind(q)
+	}
+	if !done.quiet {
+		q.sendDone.add(done)
+	}
+}
+
+func (b *Bind) bind(q *QP) {
+	b.MW.unbind()
+	if b.Len == 0 {
+		return
+	}
+	*b.MW = MW{b.MR, b.Off, b.Len, b.Access, nil}
+	b.MR.windows++
+	if b.Type == verbs.MWType2 {
+		b.MW.QP = q
+	}
+}
+
 // Piece is a range of Mem with a key: a scatter/gather element, or the target of a remote
-// operation. Off and Len are in bytes. The key is that of MR, or with WrongKey no region's.
+// operation. Off and Len are in bytes. The key is that of MW, of MR if there is no MW, or with
+// WrongKey none of a region.
 type Piece struct {
 	Mem      *Memory
 	Off, Len int
 	MR       *MR
 	WrongKey bool
+	MW       *MW // whose key it has instead
+}
+
+// at is where the key is valid.
+func (p *Piece) at() (from, to int) {
+	if p.MW != nil {
+		return p.MW.Off, p.MW.Off + p.MW.Len
+	}
+	return p.MR.Off, p.MR.Off + p.MR.Len
 }
 
 // valid reports whether the key is of a region that covers the piece and has all of the access.
 func (p *Piece) valid(access verbs.AccessFlags) bool {
-	return p.keyed(access) && p.Off >= p.MR.Off && p.Off+p.Len <= p.MR.Off+p.MR.Len
+	from, to := p.at()
+	return p.keyed(access) && p.Off >= from && p.Off+p.Len <= to
 }
 
 // keyed reports whether the key is of a region with the access.
 func (p *Piece) keyed(access verbs.AccessFlags) bool {
+	if p.MW != nil {
+		return !p.WrongKey && p.MW.MR != nil && p.MW.Access&access == access && p.MW.MR.Mem == p.Mem
+	}
 	return !p.WrongKey && p.MR.Alive && p.MR.Access&access == access && p.MR.Mem == p.Mem
 }
 
 // blur says that the piece may have been written, as far as its region goes.
 func (p *Piece) blur(access verbs.AccessFlags) {
 	if p.keyed(access) {
-		p.Mem.blur(max(p.Off, p.MR.Off), min(p.Off+p.Len, p.MR.Off+p.MR.Len))
+		from, to := p.at()
+		p.Mem.blur(max(p.Off, from), min(p.Off+p.Len, to))
 	}
 }
 
@@ -174,15 +280,21 @@ func gather(p []byte, l []Piece) []byte {
 	return p
 }
 
-// scatter writes bytes into pieces in turn, behind a header whose bytes are not fixed.
-func scatter(l []Piece, p []byte, header int) {
-	for i := range l {
+// scatter writes bytes into pieces in turn, behind the header of a request.
+func scatter(l []Piece, p []byte, r *Request, header int) {
+	for i, at := 0, 0; i < len(l); i++ {
 		x := &l[i]
-		h := min(header, x.Len)
-		x.Mem.blur(x.Off, x.Off+h)
+		h := min(header-at, x.Len)
+		for k := range h {
+			if r.HeaderKnown>>(at+k)&1 != 0 {
+				x.Mem.write(x.Off+k, r.Header[at+k:at+k+1])
+			} else {
+				x.Mem.blur(x.Off+k, x.Off+k+1)
+			}
+		}
 		n := min(x.Len-h, len(p))
 		x.Mem.write(x.Off+h, p[:n])
-		p, header = p[n:], header-h
+		p, at = p[n:], at+h
 	}
 }
 

@@ -201,3 +201,90 @@ func BenchmarkCalls(b *testing.B) {
 		}
 	}
 }
+
+// write posts a write and takes its completion.
+func (p *pair) write(id uint64, to model.Piece, status verbs.WCStatus) error {
+	return errors.Join(p.a.PostSend([]model.Request{p.request(id, verbs.WRRDMAWrite, p.piece(0, 8), to)}, 0, nil),
+		p.ca.Completion(&verbs.WC{ID: id, QPN: 1, Opcode: verbs.WCOpRDMAWrite, Status: status}))
+}
+
+// bind posts a bind of a window through B and takes its completion.
+func (p *pair) bind(b *model.Bind, status verbs.WCStatus) error {
+	return errors.Join(p.b.PostSend([]model.Request{{ID: 7, Op: verbs.WRBindMW, Flags: verbs.SendSignaled, Bind: b}}, 0, nil),
+		p.cb.Completion(&verbs.WC{ID: 7, QPN: 2, Opcode: verbs.WCOpBindMW, Status: status}))
+}
+
+// TestWindows: a window gives access to its range with its rights, of type 2 through its queue
+// pair.
+func TestWindows(t *testing.T) {
+	through := func(p *pair, w *model.MW, off int) model.Piece {
+		x := p.piece(off, 0)
+		x.MW = w
+		return x
+	}
+	for name, c := range map[string]struct {
+		b    model.Bind
+		off  int
+		want verbs.WCStatus
+	}{
+		"inside":          {model.Bind{Off: 8, Len: 8, Access: verbs.AccessRemoteWrite, Type: verbs.MWType1}, 8, verbs.WCSuccess},
+		"of type 2":       {model.Bind{Off: 8, Len: 8, Access: verbs.AccessRemoteWrite, Type: verbs.MWType2}, 8, verbs.WCSuccess},
+		"one byte before": {model.Bind{Off: 8, Len: 8, Access: verbs.AccessRemoteWrite, Type: verbs.MWType1}, 7, verbs.WCRemAccessErr},
+		"one byte behind": {model.Bind{Off: 8, Len: 8, Access: verbs.AccessRemoteWrite, Type: verbs.MWType1}, 9, verbs.WCRemAccessErr},
+		"without a right": {model.Bind{Off: 8, Len: 8, Access: verbs.AccessRemoteRead, Type: verbs.MWType1}, 8, verbs.WCRemAccessErr},
+		"that is free":    {model.Bind{Type: verbs.MWType1}, 8, verbs.WCRemAccessErr},
+	} {
+		p := connected(t)
+		p.mr.Access |= verbs.AccessMWBind
+		c.b.MW, c.b.MR = &model.MW{}, p.mr
+		ok(t, p.bind(&c.b, verbs.WCSuccess))
+		if err := p.write(1, through(p, c.b.MW, c.off), c.want); err != nil {
+			t.Errorf("a window, %s: %v", name, err)
+		}
+		if busy := p.mr.Dereg(syscall.EBUSY); (busy == nil) != (c.b.Len > 0) {
+			t.Errorf("a window, %s: the region's end: %v", name, busy)
+		}
+	}
+	p := connected(t)
+	p.mr.Access |= verbs.AccessMWBind
+	if err := p.bind(&model.Bind{MW: &model.MW{}, MR: p.mr, Off: 57, Len: 8, Type: verbs.MWType1}, verbs.WCSuccess); err == nil {
+		t.Error("a bind beyond the region succeeds")
+	}
+}
+
+// TestArms: an arm while an event is untaken may do nothing, and a moderated CQ may keep its event.
+func TestArms(t *testing.T) {
+	p := connected(t)
+	to := p.piece(8, 0)
+	ok(t, p.ca.Arm(false, nil))
+	ok(t, p.write(1, to, verbs.WCSuccess))
+	ok(t, p.ca.Arm(false, nil))
+	ok(t, p.ca.Event(true))
+	ok(t, p.ca.Arm(true, nil))
+	ok(t, p.write(2, to, verbs.WCSuccess)) // unsolicited: only the arm that may have done nothing is for it
+	ok(t, p.ca.Event(false))
+	ok(t, p.ca.Moderate(verbs.CQModeration{Count: 4}, nil))
+	ok(t, p.ca.Arm(false, nil))
+	ok(t, p.write(3, to, verbs.WCSuccess))
+	ok(t, p.ca.Event(false))
+	ok(t, p.ca.Moderate(verbs.CQModeration{}, nil))
+	p = connected(t)
+	ok(t, p.ca.Arm(false, nil))
+	ok(t, p.write(1, to, verbs.WCSuccess))
+	if p.ca.Event(false) == nil {
+		t.Error("an armed CQ gives no event")
+	}
+}
+
+// TestDrain: requests wait in SQD, and the notification must come.
+func TestDrain(t *testing.T) {
+	p := connected(t)
+	ok(t, p.a.Modify(&verbs.QPAttr{State: verbs.QPSSQD, EnSQDAsyncNotify: true}, verbs.QPMaskState|verbs.QPMaskEnSQDAsyncNotify, nil))
+	ok(t, p.a.PostSend([]model.Request{p.request(1, verbs.WRRDMAWrite, p.piece(0, 8), p.piece(8, 0))}, 0, nil))
+	if p.w.NoAsyncEvent() == nil || p.ca.Completion(&verbs.WC{ID: 1, QPN: 1, Opcode: verbs.WCOpRDMAWrite}) == nil {
+		t.Error("a request completes in SQD, or no event comes")
+	}
+	ok(t, p.w.AsyncEvent(verbs.EventSQDrained, p.a))
+	ok(t, p.a.Modify(&verbs.QPAttr{State: verbs.QPSRTS}, verbs.QPMaskState, nil))
+	ok(t, p.ca.Completion(&verbs.WC{ID: 1, QPN: 1, Opcode: verbs.WCOpRDMAWrite}))
+}

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"math/bits"
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/verbs"
@@ -46,6 +47,10 @@ type Request struct {
 	Remote           Piece // Len is ignored: Local determines the length
 	Imm              uint32
 	CompareAdd, Swap uint64
+	Bind             *Bind  // of WRBindMW and WRLocalInv
+	QKey             uint32 // of a datagram
+	Header           []byte // of a datagram: the routing header, as far as HeaderKnown has a bit for the byte
+	HeaderKnown      uint64
 	seq              int
 }
 
@@ -73,6 +78,9 @@ func (q *QP) Posted() int {
 	return len(q.recvs)
 }
 
+// Waiting is how many send requests wait for a state or a choice.
+func (q *QP) Waiting() int { return len(q.sends) }
+
 // Outstanding is how many send requests hold a place in the queue.
 func (q *QP) Outstanding() int { return q.posted - q.freed }
 
@@ -86,12 +94,16 @@ func (q *QP) Plain() bool {
 	return !q.held && len(q.may) == 0 && len(q.sends) == 0
 }
 
+// Drained reports whether the queue pair is in SQD, where requests wait.
+func (q *QP) Drained() bool { return q.State == verbs.QPSSQD && len(q.may) == 0 }
+
 // Destroy judges ibv_destroy_qp.
 func (q *QP) Destroy(err error) error {
 	q.World.Cover.add(q.state(), OpDestroy)
 	if err == nil {
 		q.leave()
 		q.gone = true
+		q.World.forget(q)
 		for _, c := range []*CQ{q.SendCQ, q.RecvCQ} {
 			c.drop()
 		}
@@ -121,6 +133,10 @@ func (q *QP) Query(a *verbs.QPAttr, err error) error {
 	if q.Type != verbs.QPTRC { // which reads and atomics do not concern
 		rights = verbs.AccessRemoteWrite
 	}
+	route := verbs.QPAttrMask(0)
+	if q.attr.AH.IsGlobal {
+		route = verbs.QPMaskAV
+	}
 	for _, f := range []struct {
 		mask      verbs.QPAttrMask
 		name      string
@@ -137,8 +153,12 @@ func (q *QP) Query(a *verbs.QPAttr, err error) error {
 		{verbs.QPMaskMaxDestRdAtomic, "max_dest_rd_atomic", uint32(q.attr.MaxDestRdAtomic), uint32(a.MaxDestRdAtomic)},
 		{verbs.QPMaskQKey, "qkey", q.attr.QKey, a.QKey},
 		{verbs.QPMaskPort, "port_num", uint32(q.attr.Port), uint32(a.Port)},
+		{verbs.QPMaskAV, "service level", uint32(q.attr.AH.SL), uint32(a.AH.SL)},
+		{route, "traffic class", uint32(q.attr.AH.GRH.TrafficClass), uint32(a.AH.GRH.TrafficClass)},
+		{route, "the last bytes of the destination", uint32(q.attr.AH.GRH.DGID[14])<<8 | uint32(q.attr.AH.GRH.DGID[15]), uint32(a.AH.GRH.DGID[14])<<8 | uint32(a.AH.GRH.DGID[15])},
 	} {
-		if q.known&f.mask != 0 && f.want != f.got {
+		rounded := f.mask&(verbs.QPMaskMaxQPRdAtomic|verbs.QPMaskMaxDestRdAtomic) != 0 && f.want > 0 && f.got == 1<<bits.Len32(f.want-1)
+		if q.known&f.mask != 0 && f.want != f.got && !rounded { // to a power of two (k:mlx5/qp.c log_sra_max; k:sw/rxe/rxe_qp.c)
 			return &Violation{&ruleQuery, fmt.Sprintf("%s %d of %s", f.name, f.want, q.Name), fmt.Sprint(f.got)}
 		}
 	}
@@ -160,6 +180,7 @@ func (q *QP) observe(s verbs.QPState) error {
 			if len(q.recvs) > 0 && q.recvs[0].also != 0 {
 				q.World.Vague = true // whether it has completed is not seen
 			}
+			q.run()
 			return nil
 		}
 	}
@@ -197,6 +218,9 @@ func (q *QP) Modify(a *verbs.QPAttr, mask verbs.QPAttrMask, err error) error {
 		q.leave()
 		q.known = 0
 	default:
+		if to == verbs.QPSSQD && q.State == verbs.QPSRTS && mask&verbs.QPMaskEnSQDAsyncNotify != 0 && a.EnSQDAsyncNotify {
+			q.World.allow(verbs.EventSQDrained, q, 1, &ruleDrained)
+		}
 		q.State = to
 		q.run()
 	}
@@ -216,7 +240,7 @@ func (q *QP) set(a *verbs.QPAttr, mask verbs.QPAttrMask) {
 		{verbs.QPMaskRetryCnt, func() { o.RetryCnt = a.RetryCnt }}, {verbs.QPMaskRNRRetry, func() { o.RNRRetry = a.RNRRetry }},
 		{verbs.QPMaskMinRNRTimer, func() { o.MinRNRTimer = a.MinRNRTimer }}, {verbs.QPMaskMaxQPRdAtomic, func() { o.MaxRdAtomic = a.MaxRdAtomic }},
 		{verbs.QPMaskMaxDestRdAtomic, func() { o.MaxDestRdAtomic = a.MaxDestRdAtomic }}, {verbs.QPMaskQKey, func() { o.QKey = a.QKey }},
-		{verbs.QPMaskPort, func() { o.Port = a.Port }},
+		{verbs.QPMaskPort, func() { o.Port = a.Port }}, {verbs.QPMaskAV, func() { o.AH = a.AH }},
 	} {
 		if mask&f.mask != 0 {
 			f.do()
@@ -294,7 +318,7 @@ func (q *QP) PostSend(list []Request, bad int, err error) error {
 	}
 	for i := range rest { // of a batch, which is refused as a whole, any may be the reason
 		if q.refuses(&rest[i]) || q.mayRefuse(&rest[i], i) {
-			return errnoIn(&rulePostSend, err, syscall.EINVAL, syscall.ENOMEM, syscall.EOPNOTSUPP)
+			return errnoIn(&rulePostSend, err, syscall.EINVAL, syscall.ENOMEM, syscall.EOPNOTSUPP, syscall.ENOSPC, syscall.EPERM)
 		}
 	}
 	return errnoIn(&rulePostSend, err, 0)
@@ -307,7 +331,9 @@ func (q *QP) refuses(r *Request) bool {
 
 // mayRefuse reports whether a request, with n before it in its call, may be refused.
 func (q *QP) mayRefuse(r *Request, n int) bool {
-	return q.Outstanding()+n >= int(q.Cap.MaxSendWR) || q.State < verbs.QPSRTS || q.Type != verbs.QPTRC && !unreliable(r.Op)
+	return q.Outstanding()+n >= int(q.Cap.MaxSendWR) || q.State < verbs.QPSRTS || q.Type != verbs.QPTRC && !unreliable(r.Op) ||
+		atomic(r.Op) && r.Remote.Off%8 != 0 || // p:rxe/rxe.c
+		r.Bind != nil && r.Bind.faulty()
 }
 
 // unreliable reports whether UC has an operation.
@@ -326,6 +352,8 @@ func (q *QP) run() {
 		switch {
 		case q.State == verbs.QPSErr || q.State == verbs.QPSSQE || len(q.may) > 0:
 			q.sendDone.add(entry{id: r.ID, seq: r.seq, statuses: set(verbs.WCWRFlushErr), rule: &ruleFlush})
+		case r.Bind != nil:
+			q.window(&r)
 		case q.Type == verbs.QPTRC:
 			q.reliable(&r)
 		default:

@@ -9,6 +9,8 @@ var (
 	ruleRegister = Rule{"remote write and remote atomic need local write", "man:ibv_reg_mr.3"}
 	ruleDereg    = Rule{"a region without a window can be deregistered", "man:ibv_dereg_mr.3"}
 	ruleRereg    = Rule{"ibv_rereg_mr changes the access of a region, by the rules of ibv_reg_mr", "man:ibv_rereg_mr.3.md"}
+	ruleWindow   = Rule{"a window can be allocated and deallocated", "man:ibv_alloc_mw.3"}
+	ruleBind     = Rule{"a bind gives the window's key its range and rights, and fails outside a region that allows windows", "man:ibv_bind_mw.3; IBTA bind"}
 	ruleMemory   = Rule{"memory changes only as completed requests say, and only inside a region that allows it", "IBTA R_Key check; man:ibv_post_send.3"}
 
 	rulePostSend = Rule{"a request is posted if the queue has room, and its SGEs and inline data are within what was granted", "man:ibv_post_send.3; p:mlx5/qp.c; p:rxe/rxe.c"}
@@ -30,10 +32,13 @@ var (
 	ruleUCDrop   = Rule{"a UC or UD message that the receiver cannot take is dropped, and its sender succeeds", "IBTA UC; IBTA UD responder"}
 	ruleReceived = Rule{"a receive completes with the length, the immediate data and the operation of its message", "man:ibv_poll_cq.3"}
 
-	ruleOrder   = Rule{"completions of a work queue come once each, in the order of posting", "IBTA work queue ordering; man:ibv_poll_cq.3"}
-	ruleNone    = Rule{"a poll returns what has completed and was not polled, and nothing else", "man:ibv_poll_cq.3"}
-	ruleResize  = Rule{"ibv_resize_cq grants at least the size asked for, keeps what waits, and fails if that does not fit", "man:ibv_resize_cq.3.md"}
-	ruleCQEvent = Rule{"an armed CQ gives one event for the next completion, solicited or failed if it was armed for those", "man:ibv_req_notify_cq.3.md; IBTA solicited event"}
-	ruleSRQ     = Rule{"ibv_query_srq shows the limit, 0 when its event has come", "man:ibv_query_srq.3"}
-	ruleSetSRQ  = Rule{"ibv_modify_srq arms a limit of at most max_wr", "man:ibv_modify_srq.3"}
+	ruleOrder     = Rule{"completions of a work queue come once each, in the order of posting", "IBTA work queue ordering; man:ibv_poll_cq.3"}
+	ruleNone      = Rule{"a poll returns what has completed and was not polled, and nothing else", "man:ibv_poll_cq.3"}
+	ruleResize    = Rule{"ibv_resize_cq grants at least the size asked for, keeps what waits, and fails if that does not fit", "man:ibv_resize_cq.3.md"}
+	ruleCQEvent   = Rule{"an armed CQ gives one event for the next completion, solicited or failed if it was armed for those", "man:ibv_req_notify_cq.3.md; IBTA solicited event"}
+	ruleModerate  = Rule{"ibv_modify_cq sets how many completions or microseconds an event may wait", "man:ibv_modify_cq.3"}
+	ruleDestroyCQ = Rule{"a CQ without queue pairs can be destroyed, and takes its completions and events with it", "man:ibv_destroy_cq.3; k:core/uverbs_main.c ib_uverbs_release_ucq"}
+	ruleDrained   = Rule{"a queue pair that goes to SQD and asks for it raises SQ_DRAINED when its sends have ended", "man:ibv_modify_qp.3; IBTA SQD state"}
+	ruleSRQ       = Rule{"ibv_query_srq shows the limit, 0 when its event has come", "man:ibv_query_srq.3"}
+	ruleSetSRQ    = Rule{"ibv_modify_srq arms a limit of at most max_wr", "man:ibv_modify_srq.3"}
 )

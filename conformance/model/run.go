@@ -171,7 +171,7 @@ func (q *QP) responderFaults(r *Request, n int, f *faults) {
 	if atomic(r.Op) && r.Remote.Off%8 != 0 {
 		f.add(&f.remote, &ruleAligned, verbs.WCRemInvReqErr, verbs.WCRemAccessErr)
 	}
-	if t := r.target(); need != 0 && t.Len > 0 && !t.valid(need) {
+	if t := r.target(); need != 0 && t.Len > 0 && (!t.valid(need) || t.MW != nil && t.MW.QP != nil && t.MW.QP != q) {
 		f.add(&f.remote, &ruleRKey, verbs.WCRemAccessErr)
 	}
 	if !received(r.Op) {
@@ -203,13 +203,13 @@ func (q *QP) transfer(r *Request) {
 	case r.Op == verbs.WRRDMARead:
 		q.scratch = append(q.scratch[:0], t.Mem.Bytes[min(t.Off, len(t.Mem.Bytes)):min(t.Off+n, len(t.Mem.Bytes))]...)
 		fuzzy := t.fuzzy() || t.meets(r.Local) // of a range that is read and written at once
-		scatter(r.Local, q.scratch, 0)
+		scatter(r.Local, q.scratch, nil, 0)
 		blurAll(r.Local, n, fuzzy)
 	case atomic(r.Op):
 		q.scratch = append(q.scratch[:0], t.Mem.Bytes[t.Off:t.Off+8]...)
 		fuzzy := t.fuzzy() || t.meets(r.Local)
 		r.operate(t.Mem.Bytes[t.Off : t.Off+8])
-		scatter(r.Local, q.scratch, 0)
+		scatter(r.Local, q.scratch, nil, 0)
 		blurAll(r.Local, 8, fuzzy)
 		if fuzzy {
 			t.Mem.blur(t.Off, t.Off+8)
@@ -256,10 +256,13 @@ func (q *QP) deliver(r *Request, data []byte, fuzzy bool) {
 	if r.Op != verbs.WRSend {
 		e.withImm, e.imm = true, r.Imm
 	}
+	if q.Type == verbs.QPTUD {
+		e.from = q.Peer.Number
+	}
 	if right(r.Op) != 0 {
 		e.opcode = verbs.WCOpRecvRDMAImm
 	} else {
-		scatter(w.pieces, data, q.header())
+		scatter(w.pieces, data, r, q.header())
 		if q.header() == 0 && len(data) <= inCQE {
 			e.late, e.data = w.pieces, append([]byte(nil), data...)
 			if !fuzzy {

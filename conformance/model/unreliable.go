@@ -2,13 +2,14 @@ package model
 
 import "github.com/rdmasim/rdmasim/verbs"
 
-// unreliable carries out a request of a UC queue pair.
+// unreliable carries out a request of a UC or UD queue pair.
 func (q *QP) unreliable(r *Request) {
 	var f faults
 	r.localFaults(&f)
 	done := entry{id: r.ID, seq: r.seq, opcode: sendOpcode(r.Op), quiet: !q.SigAll && r.Flags&verbs.SendSignaled == 0, rule: &ruleSuccess}
 	p, n := q.Peer, total(r.Local)
 	arrives := p.State == verbs.QPSRTR || p.State == verbs.QPSRTS || p.State == verbs.QPSSQD || p.State == verbs.QPSSQE
+	arrives = arrives && (q.Type != verbs.QPTUD || r.QKey == p.attr.QKey) // IBTA Q_Key check
 	var g faults
 	if arrives {
 		p.responderFaults(r, n, &g)
@@ -51,6 +52,7 @@ func (q *QP) dropped(r *Request, n int, f *faults) {
 		}
 		if f.remote != 0 { // it completes with an error, or is taken by the next message
 			w.also |= set(verbs.WCLocLenErr, verbs.WCLocProtErr, verbs.WCLocAccessErr)
+			q.RecvCQ.perhaps()
 			q.World.Vague = q.World.Vague || q.SRQ != nil
 		}
 	}

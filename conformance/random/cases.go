@@ -9,7 +9,7 @@ import (
 
 // Register adds the cases: a fixed set of drawn programs each, which the model judges.
 func Register(s *spec.Suite) {
-	rc := func(p *Program) bool { return !p.UC && !p.SRQ }
+	rc := func(p *Program) bool { return !p.UC && !p.UD && !p.SRQ }
 	for i, x := range []struct {
 		has    Has
 		wanted func(*Program) bool
@@ -17,11 +17,11 @@ func Register(s *spec.Suite) {
 		{Has{}, rc},
 		{Has{Atomic: true}, rc},
 		{Has{SRQ: true}, func(p *Program) bool { return p.SRQ }},
-		{Has{UC: true}, func(p *Program) bool { return p.UC }},
+		{Has{UC: true, UD: true, IPv6: true}, func(p *Program) bool { return p.UC || p.UD }},
 		{Has{Resize: true}, func(p *Program) bool { return p.steps(StepResize) }},
 		{Has{Events: true}, func(p *Program) bool { return p.steps(StepArm) }},
 		{Has{Rereg: true}, func(p *Program) bool { return p.steps(StepRereg) }},
-		{Has{Atomic: true, SRQ: true, UC: true, Resize: true, Events: true, Rereg: true}, func(*Program) bool { return true }},
+		{Has{Atomic: true, SRQ: true, UC: true, Resize: true, Events: true, Rereg: true, Moderation: true, MW1: true, MW2: true, UD: true, IPv6: true}, func(*Program) bool { return true }},
 	} {
 		s.Case(fmt.Sprintf("RAND-%03d", i+1), fixed(i+1, x.has, x.wanted), spec.Deadline(caseDeadline))
 	}
@@ -50,19 +50,20 @@ func (p *Program) steps(kind string) bool {
 // targets are of the same programs.
 func fixed(number int, has Has, wanted func(*Program) bool) func(c *spec.C) {
 	return func(c *spec.C) {
-		draw := Programs(has)
+		draw, s := NewDraw(has), NewSession(c, true)
 		want := c.Scale(casePrograms, fullPrograms)
 		calls, vague := 0, 0
-		for seed, done := number*1_000_000, 0; done < want; seed++ {
-			p := draw.Example(seed)
+		for seed, done := uint64(0), 0; done < want; seed++ {
+			p := draw.Program(uint64(number), seed)
 			if !wanted(&p) {
 				continue
 			}
 			done++
-			o := Execute(c, &p, false)
+			o := s.Execute(c, &p)
 			if v := o.Violation; v != nil {
-				c.True(fmt.Sprintf("program %d, seed %d", done, seed), false, "%s; conform random --program '%s' runs it alone", v, p.Text())
+				c.Violates(v.Rule, v.Got, v.Want, "program %d, %s; conform random --program '%s' runs it alone", done, v, p.Text())
 			}
+			c.ObservePlatform(fmt.Sprintf("program %d", done), o.Hash()) // two devices may take other choices
 			calls += len(p.Steps)
 			if o.Vague {
 				vague++

@@ -1,179 +1,229 @@
 package random
 
 import (
+	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
-	"runtime"
-	"strconv"
-	"testing"
+	"reflect"
+	"strings"
 	"time"
-
-	"pgregory.net/rapid"
 
 	"github.com/rdmasim/rdmasim/conformance/model"
 )
 
 // Side runs programs on a target.
 type Side interface {
-	// Run runs a program. An error is of the harness, and ends the search.
-	Run(p *Program) (*Outcome, error)
+	// Run runs programs in turn on one testbed, which is made for them, up to the first that leaves
+	// the model. An error is of the harness, and ends the search; the outcomes before it are valid.
+	Run(list []Program) ([]*Outcome, error)
 }
 
 // Finding is a program on which a target leaves the model, or two targets differ, made as small as could be found.
 type Finding struct {
-	Program    Program
+	Programs   []Program // the last shows it, behind the others on the same testbed
 	Difference Difference
-	Tried      int // programs until there was one; 0: it was given
+	Tried      int // programs until there was one; 0: they were given
 }
 
-// Judge runs one program on each side, in turn. The model judges each, and with two sides their outcomes are compared.
-func (p *Program) Judge(sides []Side, cover *model.Coverage) (*Difference, error) {
-	if err := p.Valid(); err != nil {
-		return nil, err
+// Text is the programs as Parse reads them, a line each.
+func (f *Finding) Text() string {
+	var l []string
+	for i := range f.Programs {
+		l = append(l, f.Programs[i].Text())
 	}
-	var out []*Outcome
+	return strings.Join(l, "\n")
+}
+
+// Source is the programs as bodies of cases, in Go.
+func (f *Finding) Source(name string) string {
+	text, last := "", len(f.Programs)-1
+	for i := range last {
+		text += f.Programs[i].Source(fmt.Sprintf("%sBefore%d", name, i+1), nil) + "\n"
+	}
+	return text + f.Programs[last].Source(name, &f.Difference)
+}
+
+// Judge runs programs on each side, in turn. The model judges each, and with two sides their
+// outcomes are compared. It returns the first difference and the index of its program.
+func Judge(list []Program, sides []Side, cover *model.Coverage) (int, *Difference, error) {
+	for i := range list {
+		if err := list[i].Valid(); err != nil {
+			return i, nil, err
+		}
+	}
+	var out [][]*Outcome
 	for i, s := range sides {
-		o, err := s.Run(p)
-		if err == nil && o.Failed != "" {
-			err = errors.New(o.Failed)
-		}
+		l, err := s.Run(list)
 		if err != nil {
-			return nil, fmt.Errorf("target %d: %w", i+1, err)
+			return len(l), nil, fmt.Errorf("target %d: %w", i+1, err)
 		}
-		if cover != nil && o.Cover != nil {
-			cover.Add(o.Cover)
+		out = append(out, l)
+	}
+	for k := range list {
+		for i, l := range out {
+			if k >= len(l) {
+				return k, nil, fmt.Errorf("target %d: %d outcomes of %d programs", i+1, len(l), len(list))
+			}
+			if o := l[k]; cover != nil && o.Cover != nil {
+				cover.Add(o.Cover)
+			}
+			if v := l[k].Violation; v != nil {
+				return k, &Difference{Side: i, Violation: v}, nil
+			}
 		}
-		out = append(out, o)
-	}
-	for i, o := range out {
-		if o.Violation != nil {
-			return &Difference{Side: i, Violation: o.Violation}, nil
+		if len(out) > 1 {
+			if d := Compare(out[0][k], out[1][k]); d != nil {
+				return k, d, nil
+			}
 		}
 	}
-	if len(out) < 2 {
-		return nil, nil
-	}
-	return Compare(out[0], out[1]), nil
+	return 0, nil, nil
 }
 
-// preferEvery is after how many programs the draws look at the coverage again.
-const preferEvery = 100
+// Batch is how many programs run on one testbed.
+const Batch = 64
 
-// Search draws programs and judges the sides on each, until there is a difference or there were enough of them. A difference that does
-// not show again is an error. Beside the error of a side that ended after a difference had shown, the finding is what had
-// been found by then.
+// Search draws programs and judges the sides on each, until there is a difference or there were
+// enough of them. A difference that does not show again is an error. Beside the error of a side
+// that ended after a difference had shown, the finding is what had been found by then.
 func Search(sides []Side, has Has, programs int, seed uint64, shrink time.Duration, cover *model.Coverage) (*Finding, error) {
-	restore, err := setFlags(map[string]string{"rapid.checks": strconv.Itoa(programs), "rapid.seed": strconv.FormatUint(max(seed, 1), 10),
-		"rapid.nofailfile": "true", "rapid.shrinktime": shrink.String(), "rapid.log": "false", "rapid.v": "false", "rapid.failfile": ""})
-	if err != nil {
-		return nil, err
-	}
-	defer restore()
-	var found *Finding
-	var broken error
-	tried := 0
-	tb := &recorder{}
 	d := NewDraw(has)
-	draw := d.Programs()
-	tb.run(func() {
-		rapid.Check(tb, func(t *rapid.T) {
-			if found == nil { // a smaller program is drawn as the first was
-				if tried%preferEvery == 0 && tried > 0 && cover != nil {
-					d.Prefer(cover)
-				}
-				tried++
-			}
-			p := draw.Draw(t, "program")
-			diff, err := p.Judge(sides, cover)
-			if err != nil {
-				broken = fmt.Errorf("%w; the program: %s", err, p.Text())
-				runtime.Goexit() // rapid would take any other end for that of one program, and draw all the others
-			}
-			if diff != nil {
-				found = &Finding{p, *diff, tried}
-				t.Fatalf("a difference")
-			}
-		})
-	})
-	if broken != nil || found == nil {
-		return found, broken
+	for tried := 0; tried < programs; {
+		batch := list(min(Batch, programs-tried), func() Program { tried++; return d.Program(seed, uint64(tried)) })
+		at, diff, err := Judge(batch, sides, cover)
+		if err != nil {
+			return nil, named(batch, sides, err)
+		}
+		if diff != nil {
+			f := &Finding{batch[:at+1], *diff, tried - len(batch) + at + 1}
+			return f, f.shrink(sides, time.Now().Add(shrink))
+		}
+		if cover != nil {
+			d.Prefer(cover)
+		}
 	}
-	// What was found last may be one of the attempts to make it smaller: it is certain when it shows once more.
-	diff, err := found.Program.Judge(sides, nil)
+	return nil, nil
+}
+
+// named adds the program to an error: the first that fails alone, or else all that were to run.
+func named(batch []Program, sides []Side, err error) error {
+	for i := range batch {
+		if _, _, alone := Judge(batch[i:i+1], sides, nil); alone != nil {
+			return fmt.Errorf("%w; the program: %s", alone, batch[i].Text())
+		}
+	}
+	return fmt.Errorf("%w; none of these programs fails alone: %s", err, (&Finding{Programs: batch}).Text())
+}
+
+// errShownOnce is of a difference that depends on chance.
+var errShownOnce = errors.New("a difference showed once and not again")
+
+// shrink makes a finding smaller.
+func (f *Finding) shrink(sides []Side, until time.Time) error {
+	var broken error
+	shows := func(list []Program) bool {
+		if broken != nil {
+			return false
+		}
+		at, d, err := Judge(list, sides, nil)
+		broken = err
+		ok := d != nil && at == len(list)-1 && d.like(&f.Difference)
+		if ok {
+			f.Programs, f.Difference = list, *d
+		}
+		return ok
+	}
+	last := f.Programs[len(f.Programs)-1:]
+	if !shows(last) && broken == nil && !shows(f.Programs) && broken == nil {
+		return fmt.Errorf("%w (%s); the program: %s", errShownOnce, &f.Difference, last[0].Text())
+	}
+	for i, better := 0, false; broken == nil && time.Now().Before(until); {
+		l := clone(f.Programs)
+		if n := i; !edit(reflect.ValueOf(&l).Elem(), &n) {
+			if !better {
+				break
+			}
+			i, better = 0, false // what is smaller now may let go of what came before it
+			continue
+		}
+		valid := len(l) > 0
+		for k := range l {
+			valid = valid && l[k].Valid() == nil
+		}
+		if !valid || !shows(l) {
+			i++
+		} else {
+			better = true
+		}
+	}
+	return broken
+}
+
+// like reports whether two differences are of one kind.
+func (d *Difference) like(o *Difference) bool {
+	if d.Violation == nil || o.Violation == nil {
+		return d.Violation == o.Violation
+	}
+	return d.Side == o.Side && d.Violation.Rule == o.Violation.Rule
+}
+
+func clone(l []Program) (out []Program) {
+	b, err := json.Marshal(l)
+	if err == nil {
+		err = json.Unmarshal(b, &out)
+	}
 	if err != nil {
-		return found, err
+		panic(err) // of numbers and words
 	}
-	if diff == nil {
-		return nil, fmt.Errorf("a difference showed once and not again (%s); the program: %s", &found.Difference, found.Program.Text())
-	}
-	found.Difference = *diff
-	return found, nil
+	return out
 }
 
-// setFlags sets flags of package rapid, which has no other way to be told, and returns what puts them back.
-func setFlags(values map[string]string) (restore func(), err error) {
-	if !testing.Testing() { // rapid asks package testing whether tests are short
-		testing.Init()
-		if err := flag.CommandLine.Parse(nil); err != nil {
-			return nil, err
+// edit makes a value smaller in the nth of the ways in which it can be: without a part of a list,
+// with a number or word that is zero, or half. It returns false if there are not so many, and takes
+// those that there are off n.
+func edit(v reflect.Value, n *int) bool {
+	try := func(change func()) bool {
+		if *n--; *n >= 0 {
+			return false
 		}
+		change()
+		return true
 	}
-	before := map[string]string{}
-	restore = func() {
-		for name, v := range before {
-			_ = flag.Set(name, v)
-		}
-	}
-	for name, v := range values {
-		f := flag.Lookup(name)
-		if f == nil {
-			restore()
-			return nil, fmt.Errorf("this version of rapid has no flag %s", name)
-		}
-		before[name] = f.Value.String()
-		if err := flag.Set(name, v); err != nil {
-			restore()
-			return nil, err
-		}
-	}
-	return restore, nil
-}
-
-// recorder is what rapid reports to.
-type recorder struct{ failed bool }
-
-// ended is the panic that ends a function of rapid.
-type ended struct{}
-
-// run runs f on a goroutine of its own, which f may end.
-func (r *recorder) run(f func()) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer func() {
-			if p := recover(); p != nil {
-				if _, ok := p.(ended); !ok {
-					panic(p)
+	switch v.Kind() {
+	case reflect.Slice:
+		for size := v.Len(); size > 0; size /= 2 {
+			for at := 0; at+size <= v.Len(); at += size {
+				if try(func() { v.Set(reflect.AppendSlice(v.Slice(0, at), v.Slice(at+size, v.Len()))) }) {
+					return true
 				}
 			}
-		}()
-		f()
-	}()
-	<-done
+		}
+		fallthrough
+	case reflect.Array:
+		for i := v.Len() - 1; i >= 0; i-- {
+			if edit(v.Index(i), n) {
+				return true
+			}
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if edit(v.Field(i), n) {
+				return true
+			}
+		}
+	default:
+		if v.IsZero() {
+			return false
+		}
+		if try(v.SetZero) {
+			return true
+		}
+		switch {
+		case v.CanInt():
+			return v.Int()/2 != 0 && try(func() { v.SetInt(v.Int() / 2) })
+		case v.CanUint():
+			return v.Uint()&(v.Uint()-1) != 0 && try(func() { v.SetUint(v.Uint() & (v.Uint() - 1)) })
+		}
+	}
+	return false
 }
-
-func (r *recorder) Helper()               {}
-func (r *recorder) Name() string          { return "conform random" }
-func (r *recorder) Logf(string, ...any)   {}
-func (r *recorder) Log(...any)            {}
-func (r *recorder) Skipf(string, ...any)  { panic(ended{}) }
-func (r *recorder) Skip(...any)           { panic(ended{}) }
-func (r *recorder) SkipNow()              { panic(ended{}) }
-func (r *recorder) Errorf(string, ...any) { r.failed = true }
-func (r *recorder) Error(...any)          { r.failed = true }
-func (r *recorder) Fatalf(string, ...any) { r.FailNow() }
-func (r *recorder) Fatal(...any)          { r.FailNow() }
-func (r *recorder) FailNow()              { r.failed = true; panic(ended{}) }
-func (r *recorder) Fail()                 { r.failed = true }
-func (r *recorder) Failed() bool          { return r.failed }

@@ -3,9 +3,8 @@ package random
 import (
 	"slices"
 
-	"pgregory.net/rapid"
-
 	"github.com/rdmasim/rdmasim/conformance/model"
+	"github.com/rdmasim/rdmasim/conformance/spec"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -20,11 +19,14 @@ const (
 	maxInline  = 64
 	queueDepth = 32
 	maxNumber  = 1024
+	maxPeriod  = 1 << 12
 )
 
 // accesses are what regions are registered with, the usual first.
 var accesses = []verbs.AccessFlags{
+	verbs.AccessLocalWrite | verbs.AccessRemoteWrite | verbs.AccessRemoteRead | verbs.AccessRemoteAtomic | verbs.AccessMWBind,
 	verbs.AccessLocalWrite | verbs.AccessRemoteWrite | verbs.AccessRemoteRead | verbs.AccessRemoteAtomic,
+	verbs.AccessLocalWrite | verbs.AccessMWBind, verbs.AccessMWBind,
 	verbs.AccessLocalWrite, 0, verbs.AccessLocalWrite | verbs.AccessRemoteWrite, verbs.AccessRemoteRead,
 	verbs.AccessLocalWrite | verbs.AccessRemoteRead, verbs.AccessRemoteWrite, verbs.AccessLocalWrite | verbs.AccessRemoteAtomic, verbs.AccessRemoteAtomic,
 }
@@ -50,9 +52,12 @@ var kinds = []struct {
 	{StepEvent, 2, []model.Op{model.OpEvent}, func(h Has) bool { return h.Events }},
 	{StepResize, 2, []model.Op{model.OpResize}, func(h Has) bool { return h.Resize }},
 	{StepLimit, 2, []model.Op{model.OpLimit}, func(h Has) bool { return h.SRQ }},
-	{StepModify, 2, []model.Op{model.OpModify}, nil},
+	{StepModify, 3, []model.Op{model.OpModify}, nil},
+	{StepDrain, 2, []model.Op{model.OpTransition}, func(h Has) bool { return h.SQD }},
+	{StepModer, 1, []model.Op{model.OpModerate}, func(h Has) bool { return h.Events && h.Moderation }},
 	{StepQuery, 1, []model.Op{model.OpQuery}, nil},
 	{StepRereg, 1, []model.Op{model.OpRereg}, func(h Has) bool { return h.Rereg }},
+	{StepBind, 3, []model.Op{model.OpBind}, func(h Has) bool { return h.MW1 || h.MW2 }},
 	{StepDereg, 1, []model.Op{model.OpDereg}, nil},
 	{StepError, 1, []model.Op{model.OpTransition}, nil},
 	{StepRestart, 1, []model.Op{model.OpTransition}, nil},
@@ -91,110 +96,173 @@ func (d *Draw) Prefer(c *model.Coverage) {
 
 // sizes of CQs and depths of queues, the usual first: small ones wrap.
 var (
-	sizes  = []int{0, 7, 8, 15, 16, 31, 63, 64, 3, 2, 127}
+	sizes  = []int{0, 7, 8, 15, 16, 31, 64, 255, 3, 2, 127}
 	depths = []int{0, 2, 3, 4, 7, 8, 16, 31}
 )
 
-// Programs draws programs of what a target has.
-func Programs(has Has) *rapid.Generator[Program] { return NewDraw(has).Programs() }
+// inlines are the most bytes of inline data, the usual first: they decide how large a request is.
+var inlines = []int{0, 1, 12, 28, 44, 60, 63, 65, 128, 188, 220, 512}
 
-// Programs draws programs.
-func (d *Draw) Programs() *rapid.Generator[Program] {
-	has := d.has
-	return rapid.Custom(func(t *rapid.T) Program {
-		p := Program{Atomic: has.Atomic, MTU: verbs.MTU(rapid.IntRange(int(verbs.MTU256), int(verbs.MTU4096)).Draw(t, "MTU")),
-			RNRRetry: uint8(rapid.IntRange(0, 1).Draw(t, "RNR retries")), Retries: uint8(rapid.IntRange(0, 1).Draw(t, "retries")),
-			SigAll: rapid.IntRange(0, 7).Draw(t, "SigAll") == 7}
-		switch rapid.IntRange(0, 5).Draw(t, "receives and type") {
-		case 4:
-			p.SRQ = has.SRQ
-		case 5:
-			if has.UC {
-				p.UC, p.Atomic = true, false
-			}
+// changes are the attributes that ibv_modify_qp changes, each with the values that it is given.
+// None makes a queue pair wait for ever: a timeout of 0 and 7 RNR retries do.
+var changes = []struct {
+	mask   verbs.QPAttrMask
+	values []int
+}{
+	{verbs.QPMaskAccessFlags, nil}, {verbs.QPMaskMinRNRTimer, []int{1, 12, 0, 2, 15, 16, 30, 31}}, {verbs.QPMaskTimeout, []int{12, 1, 2, 7, 8, 13, 14}},
+	{verbs.QPMaskRetryCnt, []int{1, 0, 2, 3}}, {verbs.QPMaskRNRRetry, []int{1, 0, 2, 3}}, {verbs.QPMaskMaxQPRdAtomic, []int{1, 2, 3, 4, 7, 8}},
+	{verbs.QPMaskMaxDestRdAtomic, []int{1, 2, 3, 4, 7, 8}}, {verbs.QPMaskPort, []int{1}}, {verbs.QPMaskPKeyIndex, []int{0}}, {verbs.QPMaskPathMTU, []int{1, 3, 5}},
+	{verbs.QPMaskQKey, []int{1, 0, 1023}},
+}
+
+// modified is all of them.
+const modified = verbs.QPMaskAccessFlags | verbs.QPMaskMinRNRTimer | verbs.QPMaskTimeout | verbs.QPMaskRetryCnt | verbs.QPMaskRNRRetry | verbs.QPMaskMaxQPRdAtomic |
+	verbs.QPMaskMaxDestRdAtomic | verbs.QPMaskPort | verbs.QPMaskPKeyIndex | verbs.QPMaskPathMTU | verbs.QPMaskQKey
+
+// source is where draws come from.
+type source struct{ *spec.Rand }
+
+func (r source) between(least, most int) int { return least + r.IntN(most-least+1) }
+
+func (r source) oneIn(n int) bool { return r.IntN(n) == 0 }
+
+// few is a number up to most, of which small ones are more frequent.
+func (r source) few(least, most int) int {
+	return min(r.between(least, most), r.between(least, most))
+}
+
+func pick[T any](r source, l []T) T { return l[r.IntN(len(l))] }
+
+// mostly is the first in half of all draws.
+func mostly[T any](r source, l []T) T { return l[max(0, r.between(-len(l), len(l)-1))] }
+
+func list[T any](n int, draw func() T) []T {
+	l := make([]T, n)
+	for i := range l {
+		l[i] = draw()
+	}
+	return l
+}
+
+// Program draws a program; the same number gives the same one if the draws prefer the same.
+func (d *Draw) Program(seed, number uint64) Program {
+	r, has := source{spec.NewRand(seed ^ number*0x9e3779b97f4a7c15)}, d.has
+	p := Program{Atomic: has.Atomic, MTU: verbs.MTU(r.between(int(verbs.MTU256), int(verbs.MTU4096))),
+		RNRRetry: uint8(r.IntN(2)), Retries: uint8(r.IntN(2)), SigAll: r.oneIn(8)}
+	switch r.IntN(7) {
+	case 3:
+		if has.UD {
+			p.UD, p.Atomic, p.SRQ = true, false, has.SRQ && r.oneIn(3)
 		}
-		p.CQE, p.Depth = sizes[mostly(t, "CQ size", len(sizes))], depths[mostly(t, "depth", len(depths))]
-		p.Shared = rapid.IntRange(0, 3).Draw(t, "shared") == 3
-		p.Extended = rapid.IntRange(0, 2).Draw(t, "extended") == 2
-		for i := range p.Access {
-			p.Access[i] = rights[mostly(t, "rights", len(rights))]
-			if p.UC {
-				p.Access[i] |= verbs.AccessRemoteWrite
-			}
+	case 4:
+		p.SRQ = has.SRQ
+	case 5:
+		if has.UC {
+			p.UC, p.Atomic = true, false
 		}
-		p.Regions = rapid.SliceOfN(rapid.Custom(region), 1, maxRegions).Draw(t, "regions")
-		least := rapid.SampledFrom([]int{1, 1, 6, 14, maxSteps}).Draw(t, "fewest steps") // rapid prefers short lists
-		p.Steps = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Step { return d.step(t, &p) }), least, maxSteps).Draw(t, "steps")
-		return p
-	})
+	}
+	if w := verbs.MWType(r.IntN(6)); !p.UC && !p.UD && (w == verbs.MWType1 && has.MW1 || w == verbs.MWType2 && has.MW2) {
+		p.Window = w
+	}
+	p.CQE, p.Depth, p.Shared, p.Extended = mostly(r, sizes), mostly(r, depths), r.oneIn(4), r.oneIn(3)
+	p.Inline, p.IPv6 = mostly(r, inlines), has.IPv6 && r.oneIn(3)
+	p.Class, p.Hops = mostly(r, []uint8{0, 1, 3, 4, 128, 252, 255}), mostly(r, []uint8{0, 1, 2, 63, 65, 255})
+	for i := range p.Access {
+		p.Access[i] = mostly(r, rights)
+		if p.UC {
+			p.Access[i] |= verbs.AccessRemoteWrite
+		}
+	}
+	p.Regions = list(r.between(1, maxRegions), func() Region { return Region{regionSize, mostly(r, accesses)} })
+	p.Steps = list(r.between(pick(r, []int{1, 1, 6, 14, maxSteps}), maxSteps), func() Step { return d.step(r, &p) })
+	return p
 }
 
-func region(t *rapid.T) Region {
-	return Region{regionSize, accesses[mostly(t, "access", len(accesses))]}
-}
-
-// mostly is 0 in half of all cases.
-func mostly(t *rapid.T, what string, n int) int {
-	return max(0, rapid.IntRange(-n, n-1).Draw(t, what))
-}
-
-func (d *Draw) step(t *rapid.T, p *Program) Step {
-	kind := rapid.SampledFrom(d.kinds).Draw(t, "kind")
+func (d *Draw) step(r source, p *Program) Step {
+	kind := pick(r, d.kinds)
 	if kind == StepLimit && !p.SRQ {
 		kind = StepRecv
 	}
+	if kind == StepBind && p.Window == 0 {
+		kind = StepSend
+	}
 	s := Step{Kind: kind}
 	if kind != StepRestart && kind != StepEvent && kind != StepLimit {
-		s.Side = rapid.IntRange(0, 1).Draw(t, "side")
+		s.Side = r.IntN(2)
 	}
 	switch kind {
 	case StepRecv:
-		s.Pieces = pieces(t, p)
+		s.Pieces = pieces(r, p)
 		if p.SRQ { // libmlx5 posts an empty piece to an SRQ with a byte count of 0, which the device takes for 2 GiB
 			s.Pieces = slices.DeleteFunc(s.Pieces, func(x Piece) bool { return x.Len == 0 })
 		}
+	case StepBind:
+		x := piece(r, p)
+		x.Window, x.WrongKey = r.between(1, 2), false
+		if r.oneIn(4) {
+			x.Len = 0
+		}
+		s.Pieces, s.Access = []Piece{x}, mostly(r, rights)
 	case StepDereg:
-		s.Region, s.Side = rapid.IntRange(0, len(p.Regions)-1).Draw(t, "region"), 0
+		s.Region, s.Side = r.IntN(len(p.Regions)), 0
 	case StepRereg:
-		s.Region, s.Side = rapid.IntRange(0, len(p.Regions)-1).Draw(t, "region"), 0
-		s.Access = accesses[mostly(t, "access", len(accesses))]
+		s.Region, s.Side = r.IntN(len(p.Regions)), 0
+		s.Access = mostly(r, accesses)
 	case StepSend:
-		s.List = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Request { return request(t, p) }), 1, maxList).Draw(t, "list")
-		s.Leave = rapid.Bool().Draw(t, "leave")
+		s.List = list(r.few(1, maxList), func() Request { return request(r, p) })
+		s.Leave = r.oneIn(2)
+		switch {
+		case r.oneIn(400):
+			s.Times, s.List = pick(r, []int{255, 256, 257}), s.List[:1]
+		case r.oneIn(16):
+			s.Times = pick(r, []int{2, 3, 5, 9})
+		}
 	case StepPoll:
-		s.Recv, s.N = rapid.Bool().Draw(t, "receives"), rapid.IntRange(1, 4).Draw(t, "count")
-		if rapid.IntRange(0, 2).Draw(t, "all") == 2 { // what waits, one less or more
+		s.Recv, s.N = r.oneIn(2), r.between(1, 4)
+		if r.oneIn(3) { // what waits, one less or more
 			s.N, s.Anchor = s.N-2, AnchorWaiting
 		}
 	case StepArm:
-		s.Recv, s.Solicited = rapid.Bool().Draw(t, "receives"), rapid.Bool().Draw(t, "solicited")
+		s.Recv, s.Solicited = r.oneIn(2), r.oneIn(2)
 	case StepResize:
-		s.Recv, s.Anchor = rapid.Bool().Draw(t, "receives"), rapid.SampledFrom([]string{AnchorWaiting, AnchorCap, AnchorNone}).Draw(t, "anchor")
-		s.N = rapid.SampledFrom([]int{0, 1, -1, 2, 8, 63, 64, 65, 128, 255, 256, 257}).Draw(t, "size")
+		s.Recv, s.Anchor = r.oneIn(2), pick(r, []string{AnchorWaiting, AnchorCap, AnchorNone})
+		s.N = pick(r, []int{0, 1, -1, 2, 8, 63, 64, 65, 128, 255, 256, 257})
 	case StepLimit:
-		s.Anchor = rapid.SampledFrom([]string{AnchorWaiting, AnchorNone, AnchorCap}).Draw(t, "anchor")
-		s.N = rapid.IntRange(-1, 2).Draw(t, "limit")
+		s.Anchor = pick(r, []string{AnchorWaiting, AnchorNone, AnchorCap})
+		s.N = r.between(-1, 2)
 	case StepRenew:
-		s.N = mostly(t, "polled in between", maxList)
+		s.N = max(0, r.between(-maxList, maxList-1))
+		s.All, s.Leave = r.oneIn(3), r.oneIn(2)
+	case StepDrain:
+		s.N = r.IntN(2)
+	case StepModer:
+		s.Recv = r.oneIn(2)
+		s.N, s.Period = pick(r, []int{0, 1, 2, 3, 4, 16}), pick(r, []int{0, 1, 16, 1000})
 	case StepModify:
-		if rapid.Bool().Draw(t, "timer") {
-			s.N = rapid.IntRange(1, 31).Draw(t, "min_rnr_timer")
-		} else if s.Access = rights[mostly(t, "rights", len(rights))]; p.UC {
+		x := changes[max(0, r.between(-2, len(changes)-1))]
+		s.Mask = x.mask
+		if s.Access = mostly(r, rights); p.UC {
 			s.Access |= verbs.AccessRemoteWrite
+		}
+		if x.values != nil {
+			s.Access, s.N = 0, pick(r, x.values)
 		}
 	}
 	return s
 }
 
-func pieces(t *rapid.T, p *Program) []Piece {
-	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Piece { return piece(t, p) }), 0, maxPieces).Draw(t, "pieces")
+func pieces(r source, p *Program) []Piece {
+	return list(r.few(0, maxPieces), func() Piece { return piece(r, p) })
 }
 
 // piece is inside its region but for one in eight.
-func piece(t *rapid.T, p *Program) Piece {
-	x := Piece{Region: rapid.IntRange(0, len(p.Regions)-1).Draw(t, "region"), Len: rapid.SampledFrom(lengths).Draw(t, "length")}
-	x.Off = 8 * rapid.IntRange(0, (regionSize-x.Len)/8).Draw(t, "offset")
-	switch mostly(t, "flaw", 16) {
+func piece(r source, p *Program) Piece {
+	x := Piece{Region: r.IntN(len(p.Regions)), Len: pick(r, lengths)}
+	if r.oneIn(8) {
+		x.Len = max(0, int(p.options().Cap.MaxInline)+r.between(-1, 1))
+	}
+	x.Off = 8 * r.between(0, (regionSize-x.Len)/8)
+	switch r.between(-16, 15) {
 	case 15:
 		x.Off = regionSize - x.Len + 1 // one byte too far
 	case 14:
@@ -205,41 +273,63 @@ func piece(t *rapid.T, p *Program) Piece {
 	return x
 }
 
-func request(t *rapid.T, p *Program) Request {
-	ops := []verbs.WROpcode{verbs.WRRDMAWrite, verbs.WRSend, verbs.WRRDMARead, verbs.WRSendImm, verbs.WRRDMAWriteImm}
-	if p.UC {
-		ops = slices.DeleteFunc(ops, func(op verbs.WROpcode) bool { return !ofUC(op) })
+// windowed gives a piece the key of a window, in half of a program with windows.
+func windowed(r source, p *Program, x Piece) Piece {
+	if p.Window != 0 && r.oneIn(2) {
+		x.Window, x.Old = r.between(1, 2), r.oneIn(8)
 	}
-	if p.Atomic {
-		ops = append(ops, verbs.WRAtomicFetchAdd, verbs.WRAtomicCmpSwp)
-	}
-	r := Request{Op: rapid.SampledFrom(ops).Draw(t, "opcode")}
-	for _, f := range []verbs.SendFlags{verbs.SendSignaled, verbs.SendFence, verbs.SendSolicited} {
-		if rapid.Bool().Draw(t, "flag") {
-			r.Flags |= f
-		}
-	}
-	if r.Op == verbs.WRSendImm || r.Op == verbs.WRRDMAWriteImm {
-		r.Imm = rapid.Uint32().Draw(t, "immediate")
-	}
-	if r.atomic() {
-		r.CompareAdd, r.Swap = rapid.SampledFrom([]uint64{1, 0, 2, 1 << 31, 1 << 32, 1<<63 - 1, 1 << 63, 1<<64 - 1}).Draw(t, "compare or add"), rapid.Uint64().Draw(t, "swap")
-		l := piece(t, p)
-		l.Len = 8
-		r.Local, r.Remote = []Piece{l}, piece(t, p)
-		r.Remote.Len = 0
-		return r
-	}
-	r.Local = pieces(t, p)
-	if names, _ := r.remote(); names {
-		r.Remote = piece(t, p)
-		if n := length(r.Local); !r.Remote.WrongKey && r.Remote.Off+n > regionSize && r.Remote.Off+r.Remote.Len <= regionSize && n <= regionSize {
-			r.Remote.Off = (regionSize - n) / 8 * 8
-		}
-		r.Remote.Len = 0
-	}
-	if r.Op != verbs.WRRDMARead && rapid.IntRange(0, 3).Draw(t, "inline") == 3 {
-		r.Flags |= verbs.SendInline
-	}
-	return r
+	return x
 }
+
+func request(r source, p *Program) Request {
+	n := len(operations)
+	switch {
+	case p.UD:
+		n = ofUDs
+	case p.UC:
+		n = ofUCs
+	case !p.Atomic:
+		n -= 2
+	}
+	x := Request{Op: operations[r.IntN(n)]}
+	for _, f := range []verbs.SendFlags{verbs.SendSignaled, verbs.SendFence, verbs.SendSolicited} {
+		if r.oneIn(2) {
+			x.Flags |= f
+		}
+	}
+	if x.Op == verbs.WRSendImm || x.Op == verbs.WRRDMAWriteImm {
+		x.Imm = r.Uint32()
+	}
+	if x.atomic() {
+		x.CompareAdd, x.Swap = pick(r, []uint64{1, 0, 2, 1 << 31, 1 << 32, 1<<63 - 1, 1 << 63, 1<<64 - 1}), r.Uint64()
+		l := piece(r, p)
+		l.Len = 8
+		x.Local, x.Remote = []Piece{l}, windowed(r, p, piece(r, p))
+		x.Remote.Len = 0
+		return x
+	}
+	x.Local = pieces(r, p)
+	if p.UD {
+		x.BadQKey = r.oneIn(8)
+		if len(x.Local) > 1 && r.oneIn(2) { // short enough for a packet
+			x.Local = x.Local[:1]
+		}
+	}
+	if names, _ := x.remote(); names {
+		x.Remote = windowed(r, p, piece(r, p))
+		if n := length(x.Local); !x.Remote.WrongKey && x.Remote.Off+n > regionSize && x.Remote.Off+x.Remote.Len <= regionSize && n <= regionSize {
+			x.Remote.Off = (regionSize - n) / 8 * 8
+		}
+		x.Remote.Len = 0
+	}
+	if x.Op != verbs.WRRDMARead && r.oneIn(4) {
+		x.Flags |= verbs.SendInline
+	}
+	return x
+}
+
+// operations are what RC has; UC and UD have the first of them, and atomics come last.
+var operations = []verbs.WROpcode{verbs.WRSend, verbs.WRSendImm, verbs.WRRDMAWrite, verbs.WRRDMAWriteImm, verbs.WRRDMARead,
+	verbs.WRAtomicFetchAdd, verbs.WRAtomicCmpSwp}
+
+const ofUDs, ofUCs = 2, 4

@@ -7,55 +7,110 @@ import (
 	"github.com/rdmasim/rdmasim/conformance/model"
 	"github.com/rdmasim/rdmasim/conformance/spec"
 	"github.com/rdmasim/rdmasim/verbs"
+	"github.com/rdmasim/rdmasim/verbs/player"
 )
 
 // run is a program under way, with the model that judges it.
 type run struct {
 	c     *spec.C
 	p     *Program
-	env   *kit.Env
+	on    *kit.Env // with the GID of the path
 	world *model.World
 	out   *Outcome
 	ended bool // a violation, or nothing more can be told
 
-	qps [2]*kit.QP
-	qm  [2]*model.QP
-	cqs []verbs.CQ
-	cm  []*model.CQ
-	ch  verbs.CompChannel // nil: the program arms no CQ
+	qps       [2]*kit.QP
+	qm        [2]*model.QP
+	cqs       []verbs.CQ
+	cm        []*model.CQ
+	destroyCQ []func(c *spec.C)
+	ch        verbs.CompChannel // nil: the program arms no CQ
 
 	mem  []verbs.Buffer
 	mm   []*model.Memory
 	mrs  []verbs.MR // nil: refused, or ended
 	rm   []*model.MR
 	keys [][2]uint32
+	mws  [2]*window // nil: never bound
 
 	srq *kit.SRQ // nil: each side has a receive queue
 	sm  *model.SRQ
 
+	ahs   [2]verbs.AH // of UD: to side 0 and 1
 	last  *kit.Buffer // of UC: where the request behind those of a step writes its number
 	lastM *model.MR
 	sent  uint64 // that number
 
 	renewed int        // the step that made the queue pairs, but for the first
 	awaited [2][]Piece // of receives that are posted
-	rows    []byte     // scratch
+
+	*Session
+}
+
+// Session runs programs one behind the other in one process. What they have for themselves is made
+// anew.
+type Session struct {
+	env   *kit.Env
+	ipv6  *kit.Env           // with the GID of an IPv6 address; nil: there is none
+	mtu   int                // of the port, in bytes
+	text  bool               // outcomes are compared with those of another target
+	all   []verbs.Buffer     // memory of the regions
+	model [maxRegions][]byte // what the model has of it
+	rows  [regionSize + guard]byte
+	wcs   [maxNumber]verbs.WC
+}
+
+// NewSession opens the device, until the case ends.
+func NewSession(c *spec.C, text bool) *Session {
+	s := &Session{env: kit.Open(c), text: text}
+	attr, err := s.env.Ctx.QueryPort(c.T, int(s.env.Port))
+	kit.Must(c, "query_port", err)
+	s.mtu = attr.ActiveMTU.Bytes()
+	if gid, err := player.PickIPv6(c.T, s.env.Ctx, uint32(s.env.Port)); err == nil && !s.env.IB {
+		e := *s.env
+		e.GID, e.LocalAddr = gid, kit.Addr{GID: gid.GID}
+		s.ipv6 = &e
+	}
+	for i := range s.model {
+		s.all, s.model[i] = append(s.all, kit.Map(c, regionSize+guard)), make([]byte, regionSize+guard)
+	}
+	return s
 }
 
 // patience is how long a completion may take on a device that works.
 const patience = 10 * time.Second
 
-// Times after which a queue pair sends again: 16 ms, and 0.64 ms for want of a receive.
+// Times after which a queue pair sends again: 16 ms, and 0.64 ms for want of a receive. A machine
+// that is busy, or emulated, may answer later than after 16 ms: 0.5 s there.
 const (
-	timeout  = 12
-	rnrTimer = 12
+	timeout     = 12
+	realTimeout = 17
+	realRetries = 3
+	rnrTimer    = 12
 )
 
-// Execute runs a program, judges it by the model and returns what it has shown, with text if outcomes are to be
-// compared. A failure of c is one of the harness.
-func Execute(c *spec.C, p *Program, text bool) *Outcome {
-	r := &run{c: c, p: p, env: kit.Open(c), world: &model.World{}, out: &Outcome{}}
-	if text {
+// options are those of both queue pairs.
+func (r *run) options() kit.Options {
+	o := r.p.options()
+	if !r.c.Has(kit.ExactTime) {
+		o.Timeout, o.RetryCnt = realTimeout, max(o.RetryCnt, realRetries)
+	}
+	return o
+}
+
+// Execute runs a program, judges it by the model and returns what it has shown. A failure of c is
+// one of the harness.
+func (s *Session) Execute(c *spec.C, p *Program) (out *Outcome) {
+	c.Within(func() { out = s.execute(c, p) })
+	return out
+}
+
+func (s *Session) execute(c *spec.C, p *Program) *Outcome {
+	r := &run{c: c, p: p, Session: s, world: &model.World{}, out: &Outcome{}, on: s.env}
+	if p.IPv6 && s.ipv6 != nil {
+		r.on = s.ipv6
+	}
+	if s.text {
 		r.out.Streams = map[string][]string{}
 	}
 	r.open()
@@ -67,6 +122,9 @@ func Execute(c *spec.C, p *Program, text bool) *Outcome {
 	}
 	if !r.ended {
 		r.end(len(p.Steps))
+	}
+	for n := range r.mws {
+		r.dropWindow(n)
 	}
 	for _, m := range r.mrs {
 		if m != nil {
@@ -99,20 +157,13 @@ func (r *run) judge(step int, what string, err error) bool {
 // open makes the objects.
 func (r *run) open() {
 	c, p, e := r.c, r.p, r.env
-	o := p.options()
+	o := r.options()
 	for i := range p.Steps {
 		if p.Steps[i].Kind == StepArm && r.ch == nil {
 			r.ch = e.Channel(c)
 		}
 	}
-	for _, n := range []string{"CQ 1", "CQ 2", "CQ 3", "CQ 4"} {
-		cq := e.CreateCQWith(c, verbs.CQAttr{CQE: o.CQE, Channel: r.ch})
-		r.cqs = append(r.cqs, cq)
-		r.cm = append(r.cm, &model.CQ{Name: n, World: r.world, Cap: cq.Cap()})
-		if p.Shared {
-			break
-		}
-	}
+	r.createCQs(o.CQE)
 	if p.SRQ {
 		r.srq = e.CreateSRQ(c, p.depth(), maxPieces)
 		r.sm = &model.SRQ{World: r.world, Cap: int(r.srq.Caps().MaxWR)}
@@ -122,9 +173,9 @@ func (r *run) open() {
 		r.sm.Most = max(r.sm.Cap, int(a.MaxWR))
 	}
 	for i, m := range p.Regions {
-		b := kit.Map(c, m.Size+guard)
+		b := r.all[i]
 		r.mem = append(r.mem, b)
-		mm := &model.Memory{Name: "m" + string(rune('0'+i)), Bytes: make([]byte, m.Size+guard)}
+		mm := &model.Memory{Name: "m" + string(rune('0'+i)), Bytes: r.model[i]}
 		rm := &model.MR{World: r.world, Mem: mm, Len: m.Size, Access: m.Access}
 		r.mm, r.rm = append(r.mm, mm), append(r.rm, rm)
 		mr, err := e.PD.RegMR(c.T, b.Addr(), uint64(m.Size), m.Access)
@@ -142,9 +193,65 @@ func (r *run) open() {
 		r.last = e.Buffer(c, 16, kit.AllAccess)
 		r.lastM = &model.MR{World: r.world, Mem: &model.Memory{Name: "last", Bytes: make([]byte, 16)}, Len: 16, Access: kit.AllAccess, Alive: true}
 	}
+	for k := range r.ahs {
+		if p.UD {
+			ah, err := e.PD.CreateAH(c.T, r.path(r.on.LocalAddr))
+			kit.Must(c, "create_ah", err)
+			kit.DestroyOnce(c, "destroy_ah", ah.Destroy)
+			r.ahs[k] = ah
+		}
+	}
 	r.create(o)
 	r.connect(-1)
 	r.fill()
+}
+
+// createCQs makes the CQs, on the channel if there is one.
+func (r *run) createCQs(n int) {
+	r.cqs, r.cm, r.destroyCQ = nil, nil, nil
+	for _, name := range []string{"CQ 1", "CQ 2", "CQ 3", "CQ 4"} {
+		cq, err := r.env.Ctx.CreateCQ(r.c.T, verbs.CQAttr{CQE: n, Channel: r.ch})
+		kit.Must(r.c, "create_cq", err)
+		r.destroyCQ = append(r.destroyCQ, kit.DestroyOnce(r.c, "destroy_cq", cq.Destroy))
+		r.cqs = append(r.cqs, cq)
+		r.cm = append(r.cm, &model.CQ{Name: name, World: r.world, Cap: cq.Cap()})
+		if r.p.Shared {
+			break
+		}
+	}
+}
+
+// path is the way to an address.
+func (r *run) path(to kit.Addr) verbs.AHAttr {
+	a := r.on.PathTo(to)
+	if r.p.UD {
+		a = r.on.AHTo(to)
+	}
+	if a.GRH.TrafficClass = r.p.Class; r.p.Hops > 0 {
+		a.GRH.HopLimit = r.p.Hops
+	}
+	return a
+}
+
+// header is what is known of the routing header of a datagram: of an IPv4 address the packet's
+// header behind 20 bytes (UD-002).
+func (r *run) header() (b []byte, known uint64) {
+	b = make([]byte, verbs.GRHSize)
+	a := r.path(r.on.LocalAddr)
+	gid := a.GRH.DGID
+	switch {
+	case r.on.IB:
+		return b, 0
+	case r.p.IPv6:
+		b[0], b[1], b[7] = 6<<4|a.GRH.TrafficClass>>4, a.GRH.TrafficClass<<4, a.GRH.HopLimit
+		copy(b[8:], gid[:])
+		copy(b[24:], gid[:])
+		return b, 1<<40 - 1<<7 | 1 // the second byte holds bits of the flow label too
+	}
+	b[21], b[28] = a.GRH.TrafficClass, a.GRH.HopLimit
+	copy(b[32:], gid[12:])
+	copy(b[36:], gid[12:])
+	return b, 0xff<<32 | 1<<28 | 1<<21
 }
 
 // cq is the number of the CQ of a side's sends or receives.
@@ -178,7 +285,7 @@ func (r *run) connect(i int) {
 		q := r.qps[k]
 		for s := verbs.QPSInit; s <= verbs.QPSRTS; s++ {
 			a := q.AttrFor(r.qps[1-k].Peer())
-			a.State = s
+			a.State, a.AH = s, r.path(r.on.LocalAddr)
 			if !r.modify(i, k, &a, kit.MaskFor(q.Opt.Type, s)) {
 				return
 			}
@@ -207,26 +314,42 @@ func (p *Program) depth() int {
 	return queueDepth
 }
 
-// options are those of both queue pairs.
+// options are those of both queue pairs on a simulator.
 func (p *Program) options() kit.Options {
 	o := kit.Default()
 	o.MTU, o.RNRRetry, o.RetryCnt, o.SigAll, o.Timeout = p.MTU, p.RNRRetry, p.Retries, p.SigAll, timeout
 	n := uint32(p.depth())
 	o.Cap = verbs.QPCap{MaxSendWR: n, MaxRecvWR: n, MaxSendSGE: maxPieces, MaxRecvSGE: maxPieces, MaxInline: maxInline}
+	if p.Inline > 0 {
+		o.Cap.MaxInline = uint32(p.Inline)
+	}
 	o.MinRNRTimer = rnrTimer
-	if p.CQE > 0 {
+	if o.CQE = cqe; p.CQE > 0 {
 		o.CQE = p.CQE
 	}
 	switch {
-	case p.UC && p.Extended:
-		o.Type, o.SendOps = verbs.QPTUC, kit.OpsUC
 	case p.UC:
 		o.Type = verbs.QPTUC
-	case p.Extended:
-		o.SendOps = kit.OpsRC
+	case p.UD:
+		o.Type = verbs.QPTUD
+	}
+	if p.Extended {
+		if o.SendOps = sendOps[o.Type]; p.Window == verbs.MWType2 {
+			o.SendOps |= verbs.QPExBindMW | verbs.QPExLocalInv
+		} else if p.Window == verbs.MWType1 {
+			o.SendOps |= verbs.QPExBindMW
+		}
 	}
 	return o
 }
+
+// sendOps are the operations of drawn programs: a provider may lack others.
+var sendOps = map[verbs.QPType]uint64{verbs.QPTUD: kit.OpsUD, verbs.QPTUC: opsUC, verbs.QPTRC: opsUC | verbs.QPExRDMARead | verbs.QPExAtomicCmpSwp | verbs.QPExAtomicFetchAdd}
+
+const opsUC = verbs.QPExSend | verbs.QPExSendImm | verbs.QPExRDMAWrite | verbs.QPExRDMAWriteImm
+
+// cqe is the size of CQs of which a program says nothing.
+const cqe = 63
 
 // guard is how much memory there is behind a region.
 const guard = kit.Page
@@ -235,31 +358,21 @@ const guard = kit.Page
 func pattern(region, off int) byte { return byte(off*7 + off>>8*13 + region*89 + 1) }
 
 // patterns are the first bytes of each region.
-var patterns [maxRegions][]byte
+var patterns [maxRegions][regionSize + guard]byte
 
 func init() {
 	for i := range patterns {
-		patterns[i] = initial(i, regionSize+guard)
+		for k := range patterns[i] {
+			patterns[i][k] = pattern(i, k)
+		}
 	}
-}
-
-func initial(region, size int) []byte {
-	if b := patterns[region]; size <= len(b) {
-		return b[:size]
-	}
-	b := make([]byte, size)
-	for i := range b {
-		b[i] = pattern(region, i)
-	}
-	return b
 }
 
 func (r *run) fill() {
 	for i, m := range r.mem {
-		b := initial(i, int(m.Len()))
-		_, err := m.WriteAt(r.c.T, b, 0) // behind the region too, whence inline data may come
+		_, err := m.WriteAt(r.c.T, patterns[i][:], 0) // behind the region too, whence inline data may come
 		kit.Must(r.c, "fill memory", err)
-		r.mm[i].Reset(b)
+		r.mm[i].Reset(patterns[i][:])
 	}
 }
 

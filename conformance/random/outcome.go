@@ -1,6 +1,7 @@
 package random
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 
@@ -19,10 +20,15 @@ type Outcome struct {
 	Vague bool `json:",omitempty"`
 	// Cover is which operations met which states of the model.
 	Cover *model.Coverage `json:",omitempty"`
-	// Failed is why the program did not end; it says nothing about the contract.
-	Failed string `json:",omitempty"`
-	// Last: the process can run no other program.
-	Last bool `json:",omitempty"`
+}
+
+// Hash identifies what the streams hold.
+func (o *Outcome) Hash() string {
+	h := sha256.New()
+	for _, name := range streams {
+		fmt.Fprintf(h, "%s\n%q\n", name, o.Streams[name])
+	}
+	return hex.EncodeToString(h.Sum(nil)[:4])
 }
 
 // Violation is a result that the model does not allow.
@@ -80,7 +86,7 @@ func describe(w *verbs.WC, recv bool) string {
 
 // sayMemory says which bytes of a region are not as at first. Those that the contract does not fix are left out.
 func (r *run) sayMemory(n int, got []byte) {
-	first := initial(n, len(got))
+	first := patterns[n][:]
 	b := append([]byte(nil), got...)
 	r.mm[n].Settled(b, first)
 	for at := 0; at < len(b); at += row {

@@ -13,20 +13,23 @@ import (
 
 // Kinds of steps.
 const (
-	StepRecv    = "recv"    // ibv_post_recv of one receive
-	StepSend    = "send"    // ibv_post_send, and then all requests complete
-	StepError   = "error"   // the queue pair goes to ERR
-	StepDereg   = "dereg"   // a region ends
-	StepRestart = "restart" // both queue pairs go to ERR and are drained, reset and connected anew; memory is as at first
-	StepRenew   = "renew"   // both queue pairs are destroyed, whatever has not been polled, and others connected to the same CQs
-	StepPoll    = "poll"    // ibv_poll_cq for N completions
-	StepArm     = "arm"     // ibv_req_notify_cq
-	StepEvent   = "event"   // ibv_get_cq_event, as often as there is one
-	StepResize  = "resize"  // ibv_resize_cq to N entries, by Anchor
-	StepLimit   = "limit"   // ibv_modify_srq of the limit to N, by Anchor
-	StepRereg   = "rereg"   // ibv_rereg_mr of the access
-	StepModify  = "modify"  // ibv_modify_qp of min_rnr_timer to N, or of the access
-	StepQuery   = "query"   // ibv_query_qp
+	StepRecv    = "recv"     // ibv_post_recv of one receive
+	StepSend    = "send"     // ibv_post_send, and then all requests complete
+	StepError   = "error"    // the queue pair goes to ERR
+	StepDereg   = "dereg"    // a region ends
+	StepRestart = "restart"  // both queue pairs go to ERR and are drained, reset and connected anew; memory is as at first
+	StepRenew   = "renew"    // both queue pairs are destroyed, whatever has not been polled, and others connected to the same CQs
+	StepPoll    = "poll"     // ibv_poll_cq for N completions
+	StepArm     = "arm"      // ibv_req_notify_cq
+	StepEvent   = "event"    // ibv_get_cq_event, as often as there is one
+	StepResize  = "resize"   // ibv_resize_cq to N entries, by Anchor
+	StepLimit   = "limit"    // ibv_modify_srq of the limit to N, by Anchor
+	StepRereg   = "rereg"    // ibv_rereg_mr of the access
+	StepModify  = "modify"   // ibv_modify_qp of the attributes of the mask: the access, and of the others N, or the largest that they have
+	StepDrain   = "drain"    // the queue pair goes to SQD, with a notification if N is not 0, or back to RTS
+	StepModer   = "moderate" // ibv_modify_cq to N completions and Period microseconds
+	StepQuery   = "query"    // ibv_query_qp
+	StepBind    = "bind"     // a window is bound to the piece; to one without length: it is free
 )
 
 // Anchors of a number: what it is added to.
@@ -38,15 +41,21 @@ const (
 
 // Program is what a process does with two connected queue pairs, A (side 0) and B (side 1), and regions that both use.
 type Program struct {
-	UC                bool `json:",omitempty"` // they are of type UC, and of RC otherwise
-	SRQ               bool `json:",omitempty"` // both take their receives from one SRQ
-	Extended          bool `json:",omitempty"` // they post by ibv_wr_*, and by ibv_post_send otherwise
-	Atomic            bool `json:",omitempty"` // it may have atomics
+	UC                bool  `json:",omitempty"` // they are of type UC
+	UD                bool  `json:",omitempty"` // they are of type UD; of RC if neither
+	IPv6              bool  `json:",omitempty"` // their path is between GIDs of IPv6 addresses
+	Class             uint8 `json:",omitempty"` // traffic class of the path
+	Hops              uint8 `json:",omitempty"` // hop limit of the path; 0: 64
+	SRQ               bool  `json:",omitempty"` // both take their receives from one SRQ
+	Extended          bool  `json:",omitempty"` // they post by ibv_wr_*, and by ibv_post_send otherwise
+	Atomic            bool  `json:",omitempty"` // it may have atomics
 	MTU               verbs.MTU
 	RNRRetry, Retries uint8
 	SigAll            bool                 `json:",omitempty"`
-	CQE               int                  `json:",omitempty"` // entries of each CQ; 0: 255
+	CQE               int                  `json:",omitempty"` // entries of each CQ; 0: 63
 	Depth             int                  `json:",omitempty"` // of the queues; 0: 32
+	Window            verbs.MWType         `json:",omitempty"` // of two windows; 0: there are none
+	Inline            int                  `json:",omitempty"` // max_inline_data; 0: 64
 	Shared            bool                 `json:",omitempty"` // one CQ for all queues
 	Access            [2]verbs.AccessFlags // of the queue pairs
 	Regions           []Region
@@ -66,19 +75,25 @@ type Step struct {
 	Region int       `json:",omitempty"` // of StepDereg and StepRereg
 	Pieces []Piece   `json:",omitempty"` // of StepRecv
 	List   []Request `json:",omitempty"` // of StepSend
-	Leave  bool      `json:",omitempty"` // of StepSend: its completions are left in the CQ
+	Leave  bool      `json:",omitempty"` // of StepSend: its completions are left in the CQ; of StepRenew: events are not taken before
+	Times  int       `json:",omitempty"` // of StepSend: how often it is carried out; 0: once
+	All    bool      `json:",omitempty"` // of StepRenew: the CQs too
 
 	Recv      bool              `json:",omitempty"` // the CQ of receives, not that of sends
 	N         int               `json:",omitempty"`
 	Anchor    string            `json:",omitempty"`
 	Solicited bool              `json:",omitempty"` // of StepArm
-	Access    verbs.AccessFlags `json:",omitempty"` // of StepRereg, and of StepModify if it has no N
+	Access    verbs.AccessFlags `json:",omitempty"` // of StepRereg, and of StepModify
+	Mask      verbs.QPAttrMask  `json:",omitempty"` // of StepModify
+	Period    int               `json:",omitempty"` // of StepModer
 }
 
 // Piece is a part of a region.
 type Piece struct {
 	Region, Off, Len int
 	WrongKey         bool `json:",omitempty"`
+	Window           int  `json:",omitempty"` // 1 or 2: it has the key of that window; 0: of the region
+	Old              bool `json:",omitempty"` // the key that the window had before
 }
 
 // Request is a send request.
@@ -87,6 +102,7 @@ type Request struct {
 	Flags      verbs.SendFlags `json:",omitempty"`
 	Local      []Piece         `json:",omitempty"`
 	Remote     Piece           // its length is that of the local pieces
+	BadQKey    bool            `json:",omitempty"` // of a datagram
 	Imm        uint32          `json:",omitempty"`
 	CompareAdd uint64          `json:",omitempty"`
 	Swap       uint64          `json:",omitempty"`
@@ -140,10 +156,11 @@ func (r *Request) remotePiece() Piece {
 	return p
 }
 
-// refused reports whether the library refuses the request for its inline data. Behind others in a list, libmlx5 (44, 50) rings for
-// them with what lay in the ring before, and when they start is a matter of chance.
-func (r *Request) refused() bool {
-	return r.Flags&verbs.SendInline != 0 && length(r.Local) > maxInline
+// refused reports whether the library may refuse the request for its inline data. Behind others in
+// a list, libmlx5 (44, 50) rings for them with what lay in the ring before, and when they start is
+// a matter of chance.
+func (p *Program) refused(r *Request) bool {
+	return r.Flags&verbs.SendInline != 0 && length(r.Local) > int(p.options().Cap.MaxInline)
 }
 
 // touched are the pieces that a request reads and those that it writes; not what a receive takes.
@@ -180,7 +197,7 @@ func overlap(a, b []Piece) bool {
 func (p *Program) groups(list []Request, received []Piece) (cuts []int) {
 	from := 0
 	for i := range list {
-		if i > from && (p.UC || list[i].refused()) {
+		if i > from && (p.UC || p.UD || p.refused(&list[i])) {
 			cuts = append(cuts, i)
 			from = i
 		}
@@ -207,10 +224,13 @@ func (p *Program) groups(list []Request, received []Piece) (cuts []int) {
 // Valid says what is wrong with a program that was not drawn here.
 func (p *Program) Valid() error {
 	piece := func(x Piece) error {
+		if x.Window < 0 || x.Window > 2 || p.Window == 0 && x.Window > 0 {
+			return fmt.Errorf("window %d", x.Window)
+		}
 		if x.Region < 0 || x.Region >= len(p.Regions) || x.Off < 0 || x.Len < 0 || x.Len > maxLen || x.Off > 2*maxLen {
 			return fmt.Errorf("a piece %+v of %d regions, of %d bytes at most", x, len(p.Regions), maxLen)
 		}
-		if size := p.Regions[x.Region].Size + guard; x.Off+x.Len > size {
+		if size := regionSize + guard; x.Off+x.Len > size {
 			return fmt.Errorf("a piece %+v of memory of %d bytes", x, size)
 		}
 		return nil
@@ -218,6 +238,8 @@ func (p *Program) Valid() error {
 	switch {
 	case len(p.Regions) == 0 || len(p.Regions) > maxRegions:
 		return fmt.Errorf("%d regions: want 1 to %d", len(p.Regions), maxRegions)
+	case p.Window > verbs.MWType2:
+		return fmt.Errorf("windows of type %d", p.Window)
 	case len(p.Steps) > maxSteps:
 		return fmt.Errorf("%d steps, at most %d", len(p.Steps), maxSteps)
 	case p.MTU < verbs.MTU256 || p.MTU > verbs.MTU4096 || p.Retries > 3 || p.RNRRetry > 3:
@@ -226,12 +248,18 @@ func (p *Program) Valid() error {
 	if p.CQE < 0 || p.CQE > maxNumber || p.Depth < 0 || p.Depth == 1 || p.Depth > queueDepth {
 		return fmt.Errorf("CQs of %d entries, queues of %d: at most %d and 2 to %d", p.CQE, p.Depth, maxNumber, queueDepth)
 	}
+	if p.Inline < 0 || p.Inline > maxNumber {
+		return fmt.Errorf("%d bytes of inline data, at most %d", p.Inline, maxNumber)
+	}
+	if p.UC && p.UD {
+		return errors.New("queue pairs of type UC and UD")
+	}
 	if p.UC && (p.SRQ || p.Access[0]&p.Access[1]&verbs.AccessRemoteWrite == 0) {
 		return fmt.Errorf("UC has no SRQ, and its queue pairs allow writes, by which the end of a step is seen")
 	}
 	for _, r := range p.Regions {
-		if r.Size <= 0 || r.Size > 1<<20 {
-			return fmt.Errorf("a region of %d bytes", r.Size)
+		if r.Size <= 0 || r.Size > regionSize {
+			return fmt.Errorf("a region of %d bytes: 1 to %d", r.Size, regionSize)
 		}
 	}
 	for i, s := range p.Steps {
@@ -249,8 +277,8 @@ func ofUC(op verbs.WROpcode) bool {
 
 func (p *Program) validStep(s Step, piece func(Piece) error) error {
 	for _, r := range s.List {
-		if p.UC && !ofUC(r.Op) {
-			return fmt.Errorf("opcode %d on UC", r.Op)
+		if p.UC && !ofUC(r.Op) || p.UD && r.Op != verbs.WRSend && r.Op != verbs.WRSendImm {
+			return fmt.Errorf("opcode %d on UC or UD", r.Op)
 		}
 	}
 	all := append([]Piece{{Region: s.Region}}, s.Pieces...)
@@ -265,16 +293,25 @@ func (p *Program) validStep(s Step, piece func(Piece) error) error {
 	if s.Side != 0 && s.Side != 1 || len(s.List) > maxList || len(s.Pieces) > maxPieces {
 		return fmt.Errorf("side %d, %d requests, %d pieces", s.Side, len(s.List), len(s.Pieces))
 	}
-	if !strings.Contains(" recv send error dereg restart renew poll arm event resize limit rereg modify query ", " "+s.Kind+" ") {
+	if !strings.Contains(" recv send error dereg restart renew poll arm event resize limit rereg modify query drain moderate bind ", " "+s.Kind+" ") {
 		return fmt.Errorf("kind %q", s.Kind)
 	}
 	if s.N < -maxNumber || s.N > maxNumber || !strings.Contains(",,waiting,cap,", ","+s.Anchor+",") {
 		return fmt.Errorf("number %d, anchor %q", s.N, s.Anchor)
 	}
+	if s.Kind == StepBind && (len(s.Pieces) != 1 || s.Pieces[0].Window == 0 || p.UC || p.UD) {
+		return errors.New("a bind is of one window to one piece, on RC")
+	}
 	if s.Kind == StepLimit && !p.SRQ {
 		return errors.New("a limit without an SRQ")
 	}
-	if s.Kind == StepModify && p.UC && s.N == 0 && s.Access&verbs.AccessRemoteWrite == 0 {
+	if s.Times < 0 || s.Times > maxNumber || s.Period < 0 || s.Period > maxPeriod || s.Kind == StepModer && s.N < 0 {
+		return fmt.Errorf("%d times, %d completions, a period of %d", s.Times, s.N, s.Period)
+	}
+	if s.Kind == StepModify && (s.Mask&^modified != 0 || s.Mask == 0 || s.N < 0) {
+		return fmt.Errorf("a change of the attributes %#x to %d", uint32(s.Mask), s.N)
+	}
+	if s.Kind == StepModify && p.UC && s.Mask&verbs.QPMaskAccessFlags != 0 && s.Access&verbs.AccessRemoteWrite == 0 {
 		return errors.New("UC queue pairs allow writes, by which the end of a step is seen")
 	}
 	return nil

@@ -23,42 +23,54 @@ const maxEvents = 20_000_000
 type Local struct {
 	Target spec.Target
 	Seed   uint64
-	Text   bool // outcomes are compared with those of another target
+	Text   bool         // outcomes are compared with those of another target
+	Ended  func() error // why no other program is to run; nil: all are
 }
 
 // Run implements Side.
-func (l *Local) Run(p *Program) (out *Outcome, err error) {
-	if err := p.Valid(); err != nil {
-		return nil, err
+func (l *Local) Run(list []Program) (out []*Outcome, err error) {
+	for i := range list {
+		if err := list[i].Valid(); err != nil {
+			return nil, err
+		}
 	}
-	err = l.on(func(c *spec.C) {
-		out = Execute(c, p, l.Text)
+	err = l.on(len(list), func(c *spec.C) {
+		s := NewSession(c, l.Text)
+		for i := range list {
+			if l.Ended != nil && l.Ended() != nil {
+				return
+			}
+			out = append(out, s.Execute(c, &list[i]))
+			if out[i].Violation != nil {
+				return
+			}
+		}
 	})
-	if err != nil {
-		return &Outcome{Failed: err.Error()}, nil
+	if err == nil && l.Ended != nil {
+		err = l.Ended()
 	}
-	return out, nil
+	return out, err
 }
 
 // Has is what programs may use of a target.
-type Has struct{ Atomic, SRQ, UC, Resize, Events, Rereg bool }
+type Has struct{ Atomic, SRQ, UC, Resize, Events, Rereg, Moderation, SQD, MW1, MW2, UD, IPv6 bool }
 
 // And is what both have.
 func (h Has) And(o Has) Has {
-	return Has{h.Atomic && o.Atomic, h.SRQ && o.SRQ, h.UC && o.UC, h.Resize && o.Resize, h.Events && o.Events, h.Rereg && o.Rereg}
+	return Has{h.Atomic && o.Atomic, h.SRQ && o.SRQ, h.UC && o.UC, h.Resize && o.Resize, h.Events && o.Events, h.Rereg && o.Rereg, h.Moderation && o.Moderation, h.SQD && o.SQD, h.MW1 && o.MW1, h.MW2 && o.MW2, h.UD && o.UD, h.IPv6 && o.IPv6}
 }
 
 // Has returns what the target has.
 func (l *Local) Has() (h Has, err error) {
-	err = l.on(func(c *spec.C) {
-		h = Has{Atomic: c.Has("atomic"), SRQ: c.Has("srq"), UC: c.Has("uc"), Resize: c.Has("resize"), Events: c.Has("events"), Rereg: c.Has("rereg")}
+	err = l.on(1, func(c *spec.C) {
+		h = Has{Atomic: c.Has("atomic"), SRQ: c.Has("srq"), UC: c.Has("uc"), Resize: c.Has("resize"), Events: c.Has("events"), Rereg: c.Has("rereg"), Moderation: c.Has("cq.moderation"), SQD: c.Has("sqd"), MW1: c.Has("mw.t1"), MW2: c.Has("mw.t2"), UD: true, IPv6: NewSession(c, false).ipv6 != nil}
 	})
 	return h, err
 }
 
-// on runs a body on a testbed of its own.
-func (l *Local) on(body func(c *spec.C)) (err error) {
-	bed, err := l.Target.NewTestbed(l.Seed, spec.BedOptions{MaxEvents: maxEvents})
+// on runs a body of n programs on a testbed of its own.
+func (l *Local) on(n int, body func(c *spec.C)) (err error) {
+	bed, err := l.Target.NewTestbed(l.Seed, spec.BedOptions{MaxEvents: uint64(n) * maxEvents})
 	if err != nil {
 		return err
 	}
@@ -69,7 +81,7 @@ func (l *Local) on(body func(c *spec.C)) (err error) {
 		err = errors.Join(err, bed.Close())
 	}()
 	running := spec.NewRunning("random", l.Seed)
-	err = bed.Run(deadline, func(t verbs.Thread) { running.Execute(t, bed, body) })
+	err = bed.Run(time.Duration(n)*deadline, func(t verbs.Thread) { running.Execute(t, bed, body) })
 	if v := running.Result().Verdict; v != nil && v.Outcome != report.Pass {
 		err = errors.Join(fmt.Errorf("%s: %s", v.Step, v.Reason), err)
 	}
@@ -82,10 +94,10 @@ type Hello struct {
 	Error string `json:",omitempty"`
 }
 
-// Serve runs the programs that come from in, a line of JSON each, and writes their outcomes to out, with
-// text if they are to be compared.
+// Serve runs the programs that come from in, a list in JSON at a time, and writes their outcomes to
+// out, with text if they are to be compared.
 func Serve(in io.Reader, out io.Writer, target spec.Target, seed uint64, text bool) error {
-	l := &Local{target, seed, text}
+	l := &Local{Target: target, Seed: seed, Text: text}
 	var h Hello
 	var err error
 	if h.Has, err = l.Has(); err != nil {
@@ -97,22 +109,29 @@ func Serve(in io.Reader, out io.Writer, target spec.Target, seed uint64, text bo
 	}
 	dec := json.NewDecoder(in)
 	for {
-		var p Program
-		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+		var list []Program
+		if err := dec.Decode(&list); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
 			return err
 		}
-		o, err := l.Run(&p)
-		if err != nil {
-			o = &Outcome{Failed: err.Error()}
+		var a Answer
+		if a.Outcomes, err = l.Run(list); err != nil {
+			a.Failed = err.Error()
 		}
 		r, ok := target.(spec.Restarter)
-		o.Last = ok && r.NeedsRestart() // another process goes on
-		if err := enc.Encode(o); err != nil || o.Last {
+		a.Last = ok && r.NeedsRestart() // another process goes on
+		if err := enc.Encode(a); err != nil || a.Last {
 			return err
 		}
 	}
+}
+
+// Answer is what a server says of the programs of a line.
+type Answer struct {
+	Outcomes []*Outcome
+	Failed   string `json:",omitempty"` // why the program after them did not end; it says nothing about the contract
+	Last     bool   `json:",omitempty"` // the process can run no other program
 }
 
 // Text is the program as a line of JSON.
@@ -124,16 +143,20 @@ func (p *Program) Text() string {
 	return string(b)
 }
 
-// Parse reads a program.
-func Parse(text []byte) (*Program, error) {
+// Parse reads programs, one behind the other.
+func Parse(text []byte) (list []Program, err error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	var p Program
-	if err := d.Decode(&p); err != nil {
-		return nil, fmt.Errorf("program: %w", err)
+	for {
+		var p Program
+		if err = d.Decode(&p); errors.Is(err, io.EOF) && len(list) > 0 {
+			return list, nil
+		} else if err == nil {
+			err = p.Valid()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("program: %w", err)
+		}
+		list = append(list, p)
 	}
-	if d.More() {
-		return nil, errors.New("program: there is more behind it")
-	}
-	return &p, p.Valid()
 }

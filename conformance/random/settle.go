@@ -16,7 +16,7 @@ const arrival = 20 * time.Millisecond
 // send posts requests, and unless their completions stay in the CQ one behind them, up to whose completion it polls.
 func (r *run) send(i, from int, s *Step, list []Request) {
 	k := s.Side
-	q, cq := r.qm[k], r.cq(k, false)
+	q := r.qm[k]
 	list = list[:min(len(list), int(q.Cap.MaxSendWR)-1)]
 	if !r.room(i, k, len(list)+1) {
 		return
@@ -31,9 +31,29 @@ func (r *run) send(i, from int, s *Step, list []Request) {
 		}
 		w := verbs.SendWR{ID: idOf(i, from+n), Opcode: x.Op, Flags: x.Flags, SGEs: r.sges(x.Local), Imm: x.Imm, CompareAdd: x.CompareAdd, Swap: x.Swap}
 		m := model.Request{ID: w.ID, Op: x.Op, Flags: x.Flags, Local: r.pieces(x.Local), Imm: x.Imm, CompareAdd: x.CompareAdd, Swap: x.Swap}
+		if r.p.UD {
+			if length(x.Local) > r.mtu { // whether that is reported depends on the device (UD-005)
+				continue
+			}
+			r.address(k, &w, &m)
+			if x.BadQKey {
+				w.RemoteQKey ^= 1
+				m.QKey ^= 1
+			}
+		}
 		if names {
 			w.RemoteAddr, w.RKey = r.mem[x.Remote.Region].Addr()+uint64(x.Remote.Off), r.key(x.Remote, 1)
 			m.Remote = r.piece(x.Remote)
+			if x.Remote.Window > 0 {
+				key, mw, ok := r.windowKey(x.Remote)
+				if !ok {
+					continue
+				}
+				w.RKey, m.Remote.MW = key, mw
+				if x.Remote.WrongKey {
+					w.RKey ^= wrong
+				}
+			}
 		} else {
 			m.Remote.Mem, m.Remote.MR = r.mm[0], r.rm[0]
 		}
@@ -42,17 +62,39 @@ func (r *run) send(i, from int, s *Step, list []Request) {
 	if len(wrs) == 0 || !r.post(i, k, wrs, posted) {
 		return
 	}
-	if s.Leave && q.Plain() {
+	switch {
+	case q.Drained():
+	case s.Leave && q.Plain():
 		r.settle()
 		r.certain(i)
-		return
+	default:
+		r.mark(i, k)
 	}
+}
+
+// mark posts a request behind those of a step, up to whose completion it polls.
+func (r *run) mark(i, k int) {
 	w, m := r.lastOf(i)
+	if r.p.UD { // nobody takes it
+		w.Opcode, m.Op = verbs.WRSend, verbs.WRSend
+		r.address(k, &w, &m)
+		w.RemoteQKey, m.QKey = noQKey, noQKey
+	}
 	if r.post(i, k, []verbs.SendWR{w}, []model.Request{m}) {
-		r.take(i, cq, w.ID)
-		r.awaitArrival()
+		r.take(i, r.cq(k, false), w.ID)
+		r.awaitArrival(k)
+		if r.p.UD {
+			r.settle()
+		}
 		r.certain(i)
 	}
+}
+
+// address sends a datagram of side k to the other.
+func (r *run) address(k int, w *verbs.SendWR, m *model.Request) {
+	w.AH, w.RemoteQPN, w.RemoteQKey = r.ahs[1-k], r.qps[1-k].QPN(), kit.QKey
+	m.QKey = kit.QKey
+	m.Header, m.HeaderKnown = r.header()
 }
 
 // room makes room for n requests of a side in its queue and its CQ, by polling.
@@ -62,14 +104,8 @@ func (r *run) room(i, k, n int) bool {
 	if full() || r.reserved(cq)+n+q.Outstanding() > r.cm[cq].Cap {
 		r.poll(i, cq, r.cm[cq].Cap)
 	}
-	if full() && !r.ended { // of unsignaled requests, which the next completion frees
-		w, m := r.lastOf(i)
-		if !r.post(i, k, []verbs.SendWR{w}, []model.Request{m}) {
-			return false
-		}
-		r.take(i, cq, w.ID)
-		r.awaitArrival()
-		r.certain(i)
+	if full() && !r.ended && !q.Drained() { // of unsignaled requests, which the next completion frees
+		r.mark(i, k)
 	}
 	return !r.ended && !full() && r.reserved(cq)+n <= r.cm[cq].Cap
 }
@@ -100,19 +136,23 @@ func (r *run) lastOf(i int) (w verbs.SendWR, m model.Request) {
 	return w, m
 }
 
+// noQKey is a Q_Key that no queue pair has.
+const noQKey = 0x22222222
+
 // settle waits until requests that succeed have completed.
 func (r *run) settle() {
 	if r.c.Has(kit.ExactTime) {
-		r.c.T.Sleep(arrival / 20)
+		r.c.T.Sleep(arrival / 4) // some cards are silent for 2 ms after a region ended
 	} else {
 		r.c.T.Sleep(arrival)
 	}
 }
 
-// awaitArrival waits on UC until the last request of a step has arrived, or would have: one that was lost with its queue
-// pair never does.
-func (r *run) awaitArrival() {
-	for waited := time.Duration(0); r.last != nil && !r.ended && waited < arrival; waited += arrival / 40 {
+// awaitArrival waits on UC until the last request of side k has arrived, or would have: one that
+// was lost with its queue pair never does.
+func (r *run) awaitArrival(k int) {
+	lost := r.qm[k].State != verbs.QPSRTS || r.qm[1-k].State == verbs.QPSErr
+	for waited := time.Duration(0); r.last != nil && !lost && !r.ended && waited < arrival; waited += arrival / 40 {
 		if kit.HostWord(r.last.Get(r.c, 8, 8)) == r.sent {
 			break
 		}
@@ -165,7 +205,7 @@ func (r *run) completion(i, n int, w *verbs.WC) {
 
 // poll takes up to count completions that wait in a CQ, in calls of so many.
 func (r *run) poll(i, n, count int) {
-	wc := make([]verbs.WC, min(count, maxNumber))
+	wc := r.wcs[:min(count, maxNumber)]
 	for left := count; left > 0 && !r.ended; {
 		got, err := 0, error(nil)
 		if least, _ := r.cm[n].Waiting(); least > 0 {
@@ -250,10 +290,7 @@ const row = 32
 // look compares the memory with what it has to be, and says which bytes are not as at first.
 func (r *run) look(i int) {
 	for n, m := range r.mem {
-		if len(r.rows) < int(m.Len()) {
-			r.rows = make([]byte, m.Len())
-		}
-		b := r.rows[:m.Len()]
+		b := r.rows[:]
 		_, err := m.ReadAt(r.c.T, b, 0)
 		kit.Must(r.c, "read memory", err)
 		if r.out.Streams != nil {

@@ -32,11 +32,14 @@ func (p *Program) Source(name string, d *Difference) string {
 	if p.UC {
 		b.WriteString("o.Type = verbs.QPTUC\n")
 	}
+	if p.UD {
+		b.WriteString("o.Type = verbs.QPTUD\n")
+	}
 	if p.SRQ {
 		fmt.Fprintf(&b, "s := e.CreateSRQ(c, %d, %d)\no.SRQ = s.SRQ\n", queueDepth, maxPieces)
 	}
 	if p.Extended {
-		b.WriteString("o.SendOps = " + map[bool]string{true: "kit.OpsUC", false: "kit.OpsRC"}[p.UC] + "\n")
+		fmt.Fprintf(&b, "o.SendOps = %#x\n", o.SendOps)
 	}
 	if ch != "" && !p.Shared { // CQs of a channel, for each queue its own
 		fmt.Fprintf(&b, "p := &kit.Pair{Env: e}\nfor _, q := range []**kit.QP{&p.A, &p.B} {\n"+
@@ -46,6 +49,12 @@ func (p *Program) Source(name string, d *Difference) string {
 	}
 	fmt.Fprintf(&b, "p.A.Opt.Access, p.B.Opt.Access = %s, %s\np.Connect(c)\n", flagWords(uint64(p.Access[0]), accessWords, "verbs.AccessFlags"),
 		flagWords(uint64(p.Access[1]), accessWords, "verbs.AccessFlags"))
+	if p.IPv6 || p.Class > 0 || p.Hops > 0 {
+		fmt.Fprintf(&b, "// the path: IPv6 %t, traffic class %d, hop limit %d\n", p.IPv6, p.Class, p.Hops)
+	}
+	if p.UD && slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Kind == StepSend }) {
+		fmt.Fprintf(&b, "way := e.AHTo(e.LocalAddr)\nway.GRH.TrafficClass = %d\nah := e.CreateAH(c, way)\n", p.Class)
+	}
 	b.WriteString("var m []*kit.Buffer\n")
 	if slices.ContainsFunc(p.Steps, func(s Step) bool {
 		return !slices.Contains([]string{StepDereg, StepRereg, StepLimit, StepEvent}, s.Kind) && (s.Kind != StepRecv || !p.SRQ)
@@ -101,11 +110,15 @@ func sourceOther(b *strings.Builder, i int, s *Step) {
 	case StepRereg:
 		observe("rereg_mr", fmt.Sprintf("m[%d].MR.Rereg(c.T, verbs.ReregAccess, nil, 0, 0, %s)", s.Region, flagWords(uint64(s.Access), accessWords, "verbs.AccessFlags")))
 	case StepModify:
-		if s.N > 0 {
-			observe("modify_qp", fmt.Sprintf("q[%d].Modify(c.T, &verbs.QPAttr{MinRNRTimer: %d}, verbs.QPMaskMinRNRTimer)", s.Side, s.N%32))
-		} else {
-			observe("modify_qp", fmt.Sprintf("q[%d].Modify(c.T, &verbs.QPAttr{Access: %s}, verbs.QPMaskAccessFlags)", s.Side, flagWords(uint64(s.Access), accessWords, "verbs.AccessFlags")))
-		}
+		a := s.attributes()
+		observe("modify_qp", fmt.Sprintf("q[%d].Modify(c.T, &verbs.QPAttr{Access: %s, MinRNRTimer: %d, Timeout: %d, RetryCnt: %d, RNRRetry: %d, MaxRdAtomic: %d, MaxDestRdAtomic: %d, Port: 1, PathMTU: %d, QKey: %d}, verbs.QPAttrMask(%#x))",
+			s.Side, flagWords(uint64(a.Access), accessWords, "verbs.AccessFlags"), a.MinRNRTimer, a.Timeout, a.RetryCnt, a.RNRRetry, a.MaxRdAtomic, a.MaxDestRdAtomic, a.PathMTU, a.QKey, uint32(s.Mask)))
+	case StepDrain:
+		fmt.Fprintf(b, "if q[%d].QueryState(c) == verbs.QPSSQD {\nq[%[1]d].ModifyState(c, verbs.QPSRTS)\n} else {\n", s.Side)
+		observe("modify_qp to SQD", fmt.Sprintf("q[%d].Modify(c.T, &verbs.QPAttr{State: verbs.QPSSQD, EnSQDAsyncNotify: %t}, verbs.QPMaskState|verbs.QPMaskEnSQDAsyncNotify)", s.Side, s.N != 0))
+		b.WriteString("}\n")
+	case StepModer:
+		observe("modify_cq", fmt.Sprintf("%s.Modify(c.T, verbs.CQModeration{Count: %d, Period: %d})", cq, s.N, s.Period))
 	case StepQuery:
 		fmt.Fprintf(b, "c.Observe(%q, q[%d].QueryState(c).String())\n", fmt.Sprintf("step %d: state", i+1), s.Side)
 	}
@@ -131,11 +144,18 @@ func (p *Program) sourceStep(b *strings.Builder, i int, s *Step) {
 		fmt.Fprintf(b, "_, err%d := %s.PostRecv(c.T, []verbs.RecvWR{{ID: %d, SGEs: %s}})\nc.Observe(%q, verbs.ErrnoName(verbs.ErrnoOf(err%d)))\n",
 			i, queue, idOf(i, 0), sourcePieces(s.Pieces), fmt.Sprintf("step %d: post_recv", i+1), i)
 	case StepSend:
+		if s.Times > 1 {
+			fmt.Fprintf(b, "for range %d {\n", s.Times)
+			defer b.WriteString("}\n")
+		}
 		fmt.Fprintf(b, "_, err%d := q[%d].TryPost(c, []verbs.SendWR{\n", i, s.Side)
 		for n, r := range s.List {
 			fmt.Fprintf(b, "{ID: %d, Opcode: %s, Flags: %s, SGEs: %s", idOf(i, n), opWords[r.Op], flagWords(uint64(r.Flags), sendWords, "verbs.SendFlags"), sourcePieces(r.Local))
 			if names, _ := r.remote(); names {
 				fmt.Fprintf(b, ", RemoteAddr: m[%d].Addr(%d), RKey: m[%d].MR.RKey()%s", r.Remote.Region, r.Remote.Off, r.Remote.Region, wrongKey(r.Remote))
+			}
+			if p.UD {
+				fmt.Fprintf(b, ", AH: ah, RemoteQPN: q[%d].QPN(), RemoteQKey: kit.QKey%s", 1-s.Side, map[bool]string{true: " ^ 1"}[r.BadQKey])
 			}
 			if r.Imm != 0 {
 				fmt.Fprintf(b, ", Imm: %#x", r.Imm)
@@ -145,7 +165,11 @@ func (p *Program) sourceStep(b *strings.Builder, i int, s *Step) {
 			}
 			b.WriteString("},\n")
 		}
-		fmt.Fprintf(b, "{ID: %d, Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled}, // when it has completed all have\n})\n", idOf(i, marker))
+		last := "Opcode: verbs.WRRDMAWrite"
+		if p.UD {
+			last = fmt.Sprintf("Opcode: verbs.WRSend, AH: ah, RemoteQPN: q[%d].QPN(), RemoteQKey: %#x", 1-s.Side, noQKey)
+		}
+		fmt.Fprintf(b, "{ID: %d, %s, Flags: verbs.SendSignaled}, // when it has completed all have\n})\n", idOf(i, marker), last)
 		fmt.Fprintf(b, "c.Observe(%q, verbs.ErrnoName(verbs.ErrnoOf(err%d)))\n", fmt.Sprintf("step %d: post_send", i+1), i)
 		fmt.Fprintf(b, "for err%d == nil {\nwc := kit.PollOne(c, q[%d].SendCQ)\nc.Observe(fmt.Sprintf(\"request %%#x\", wc.ID), wc.Status.String())\nif wc.ID == %d {\nbreak\n}\n}\n", i, s.Side, idOf(i, marker))
 	case StepError:

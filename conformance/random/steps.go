@@ -3,6 +3,7 @@ package random
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/conformance/kit"
@@ -15,13 +16,15 @@ func (r *run) step(i int, s *Step) {
 	case StepRecv:
 		r.recv(i, s)
 	case StepSend:
-		from := 0
-		for _, to := range r.p.groups(s.List, r.awaited[1-s.Side]) {
-			if r.ended {
-				return
+		for range max(1, s.Times) {
+			from := 0
+			for _, to := range r.p.groups(s.List, r.awaited[1-s.Side]) {
+				if r.ended || r.qm[s.Side].Drained() && (from > 0 || !r.qm[s.Side].Plain()) {
+					return // what waits in SQD runs at once later, and one group alone may
+				}
+				r.send(i, from, s, s.List[from:to])
+				from = to
 			}
-			r.send(i, from, s, s.List[from:to])
-			from = to
 		}
 	case StepError:
 		r.toError(i, s.Side)
@@ -62,13 +65,42 @@ func (r *run) step(i int, s *Step) {
 	case StepLimit:
 		r.limit(i, s)
 	case StepModify:
-		a, mask := verbs.QPAttr{Access: s.Access}, verbs.QPMaskAccessFlags
-		if s.N > 0 {
-			a, mask = verbs.QPAttr{MinRNRTimer: uint8(s.N % 32)}, verbs.QPMaskMinRNRTimer
+		a := s.attributes()
+		if !r.c.Has(kit.ExactTime) {
+			a.Timeout = max(a.Timeout, realTimeout)
 		}
-		r.modify(i, s.Side, &a, mask)
+		r.modify(i, s.Side, &a, s.Mask)
+	case StepDrain:
+		r.drain(i, s)
+	case StepBind:
+		r.bind(i, s)
+	case StepModer:
+		n := r.cq(s.Side, s.Recv)
+		m := verbs.CQModeration{Count: uint16(s.N), Period: uint16(s.Period)}
+		err := r.cqs[n].Modify(r.c.T, m)
+		r.call("step %d: modify %s: %s", i+1, r.cm[n].Name, errnoName(err))
+		r.judge(i, "ibv_modify_cq of "+r.cm[n].Name, r.cm[n].Moderate(m, err))
 	case StepQuery:
 		r.query(i, s.Side)
+	}
+}
+
+// attributes are what StepModify sets.
+func (s *Step) attributes() verbs.QPAttr {
+	n := func(most int) uint8 { return uint8(min(s.N, most)) }
+	return verbs.QPAttr{Access: s.Access, MinRNRTimer: n(31), Timeout: max(1, n(14)), RetryCnt: n(3), RNRRetry: n(3), MaxRdAtomic: max(1, n(8)), MaxDestRdAtomic: max(1, n(8)),
+		Port: 1, PathMTU: verbs.MTU(max(1, n(5))), QKey: uint32(s.N)}
+}
+
+// drain brings a side to SQD, or back to RTS, where what was posted in between runs.
+func (r *run) drain(i int, s *Step) {
+	k := s.Side
+	if !r.qm[k].Drained() {
+		r.modify(i, k, &verbs.QPAttr{State: verbs.QPSSQD, EnSQDAsyncNotify: s.N != 0}, verbs.QPMaskState|verbs.QPMaskEnSQDAsyncNotify)
+		return
+	}
+	if r.modify(i, k, &verbs.QPAttr{State: verbs.QPSRTS}, verbs.QPMaskState) && r.room(i, k, 1) {
+		r.mark(i, k)
 	}
 }
 
@@ -93,7 +125,7 @@ func (r *run) toError(i, k int) {
 func (r *run) query(i, k int) {
 	a, _, err := r.qps[k].Query(r.c.T, allAttributes)
 	if r.out.Streams != nil {
-		r.call("step %d: query %s: %s", i+1, side(k), errnoName(err))
+		r.call("step %d: query %s: %s, %s", i+1, side(k), errnoName(err), a.State)
 	}
 	r.judge(i, "ibv_query_qp of "+side(k), r.qm[k].Query(&a, err))
 }
@@ -104,13 +136,17 @@ const allAttributes = verbs.QPMaskState | verbs.QPMaskAccessFlags | verbs.QPMask
 // rereg is ibv_rereg_mr of the access, if the provider has it.
 func (r *run) rereg(i int, s *Step) {
 	m := r.mrs[s.Region]
-	if m == nil {
+	if m == nil || r.rm[s.Region].Windows() > 0 {
 		return
 	}
 	err := m.Rereg(r.c.T, verbs.ReregAccess, nil, 0, 0, s.Access)
 	r.call("step %d: rereg m%d: %s", i+1, s.Region, errnoName(err))
 	r.judge(i, "ibv_rereg_mr", r.rm[s.Region].Rereg(s.Access, err))
-	r.keys[s.Region] = [2]uint32{m.LKey(), m.RKey()}
+	if keys := [2]uint32{m.LKey(), m.RKey()}; keys != r.keys[s.Region] { // what was posted with those before has none
+		again := *r.rm[s.Region]
+		r.rm[s.Region].Alive = false
+		r.rm[s.Region], r.keys[s.Region] = &again, keys
+	}
 }
 
 // limit is ibv_modify_srq and ibv_query_srq.
@@ -137,6 +173,7 @@ func (r *run) restart(i int) {
 	if r.end(i); r.ended {
 		return
 	}
+	r.dropWindows()
 	for k := range r.qps {
 		r.modify(i, k, &verbs.QPAttr{State: verbs.QPSReset}, verbs.QPMaskState)
 	}
@@ -146,10 +183,14 @@ func (r *run) restart(i int) {
 	}
 }
 
-// renew destroys both queue pairs as they are, one after the other, and connects others to the same CQs. In between it
-// polls the other's CQs for N completions, which the end of the first has left.
+// renew destroys both queue pairs as they are, one after the other, and connects others to the same
+// CQs, or to new ones. In between it polls the other's CQs for N completions, which the end of the
+// first has left.
 func (r *run) renew(i int, s *Step) {
-	r.asyncEvents(i)
+	if !s.Leave {
+		r.asyncEvents(i)
+	}
+	r.dropWindows()
 	r.renewed = i
 	for _, k := range []int{s.Side, 1 - s.Side} {
 		r.qps[k].DestroyNow(r.c)
@@ -164,9 +205,16 @@ func (r *run) renew(i int, s *Step) {
 	if r.ended {
 		return
 	}
-	o := r.p.options()
+	o := r.options()
 	if r.srq != nil {
 		o.SRQ = r.srq.SRQ
+	}
+	if s.All {
+		for n, destroy := range r.destroyCQ {
+			destroy(r.c)
+			r.judge(i, "ibv_destroy_cq", r.cm[n].Destroy(nil))
+		}
+		r.createCQs(o.CQE)
 	}
 	r.create(o)
 	r.connect(i)
@@ -186,6 +234,9 @@ func (r *run) reserved(n int) int {
 	for k, q := range r.qm {
 		if r.cq(k, true) == n {
 			most += q.Posted()
+		}
+		if r.cq(k, false) == n {
+			most += q.Waiting()
 		}
 	}
 	return most
@@ -286,13 +337,14 @@ func (r *run) events(i int) {
 			return
 		}
 		kit.Must(r.c, "get_cq_event", err)
-		for n, x := range r.cqs {
-			if x == cq {
-				r.call("step %d: event of %s", i+1, r.cm[n].Name)
-				r.ch.Ack(r.c.T, cq, 1)
-				r.judge(i, "ibv_get_cq_event", r.cm[n].Event(true))
-			}
+		n := slices.Index(r.cqs, cq)
+		if n < 0 {
+			r.judge(i, "ibv_get_cq_event", model.EventOfGone())
+			return
 		}
+		r.call("step %d: event of %s", i+1, r.cm[n].Name)
+		r.ch.Ack(r.c.T, cq, 1)
+		r.judge(i, "ibv_get_cq_event", r.cm[n].Event(true))
 	}
 }
 

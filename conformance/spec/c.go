@@ -97,14 +97,18 @@ func (c *C) Scale(short, catalogue int) int {
 // panic is passed on.
 func (r *Running) Execute(t verbs.Thread, tb verbs.Testbed, body func(*C)) {
 	c := newC(r.run, t, tb)
-	c.guard(func() { body(c) })
-	for {
-		f := r.run.popDefer()
-		if f == nil {
-			return
+	c.guard(func() { c.Within(func() { body(c) }) })
+}
+
+// Within runs f, and when it has ended or failed the functions that it deferred.
+func (c *C) Within(f func()) {
+	before := c.run.deferred()
+	defer func() {
+		for d := c.run.popDefer(before); d != nil; d = c.run.popDefer(before) {
+			c.guard(d)
 		}
-		c.guard(f)
-	}
+	}()
+	f()
 }
 
 // Result returns what is known now. It also unsets the function of OnFailure.
@@ -125,11 +129,18 @@ func newC(r *run, t verbs.Thread, tb verbs.Testbed) *C {
 	return &C{T: t, TB: tb, run: r}
 }
 
-func (r *run) popDefer() func() {
+func (r *run) deferred() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.defers)
+}
+
+// popDefer removes the last deferred function if there are more than before.
+func (r *run) popDefer(before int) func() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := len(r.defers)
-	if n == 0 {
+	if n <= before {
 		return nil
 	}
 	f := r.defers[n-1]

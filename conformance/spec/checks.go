@@ -125,6 +125,14 @@ func (c *C) True(step string, ok bool, format string, a ...any) {
 	}
 }
 
+// Violates records that a rule which was judged elsewhere does not hold: want is what it demands.
+// The step is the rule, and the ledger may predict got.
+func (c *C) Violates(rule, got, want, format string, a ...any) {
+	if !c.judge(report.Observation{Step: rule, Kind: "value", Got: got, Want: want}, got, false) {
+		c.fail(rule, format, a...)
+	}
+}
+
 // plain is v as an observation keeps it.
 func plain(v any) any {
 	switch v := v.(type) {

@@ -19,7 +19,7 @@ type Deviation struct {
 // the ledger predicts. A target that does what is expected although the ledger predicts otherwise
 // fails the case, so that an outdated entry is noticed.
 func (c *C) judge(o report.Observation, got string, expected bool) bool {
-	d := c.run.predicted(o.Step)
+	d := c.run.predicted(o.Step, got)
 	if d == nil {
 		c.record(o)
 		return expected
@@ -40,13 +40,14 @@ func (c *C) judge(o report.Observation, got string, expected bool) bool {
 	return expected
 }
 
-func (r *run) predicted(step string) *Deviation {
+// predicted is the prediction for a step: that of the value, if there are several.
+func (r *run) predicted(step, got string) (found *Deviation) {
 	for i := range r.ledger {
-		if r.ledger[i].Step == step {
-			return &r.ledger[i]
+		if d := &r.ledger[i]; d.Step == step && (found == nil || d.Got == got && found.Got != got) {
+			found = d
 		}
 	}
-	return nil
+	return found
 }
 
 func (r *run) saw(d Deviation) {

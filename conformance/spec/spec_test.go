@@ -148,3 +148,33 @@ func TestSeedsDependOnRunAndID(t *testing.T) {
 		}
 	})
 }
+
+// TestPredictionOfTheValue: of several predictions for a step the one of the value counts.
+func TestPredictionOfTheValue(t *testing.T) {
+	for got, want := range map[string]string{"a": "X-1", "b": "X-2", "c": ""} {
+		r := spec.NewRunning("X-001", 1, spec.Deviation{ID: "X-1", Step: "s", Got: "a", Sometimes: true}, spec.Deviation{ID: "X-2", Step: "s", Got: "b", Sometimes: true})
+		r.Execute(nil, nil, func(c *spec.C) { c.Violates("s", got, "z", "no") })
+		res := r.Result()
+		if want == "" && res.Verdict == nil || want != "" && (res.Verdict != nil || len(res.Deviations) != 1 || res.Deviations[0] != want) {
+			t.Errorf("%s: %+v, deviations %v, want %q", got, res.Verdict, res.Deviations, want)
+		}
+	}
+}
+
+// TestWithin: what is deferred within a part of a case runs when the part ends, also if it fails.
+func TestWithin(t *testing.T) {
+	var order []string
+	r := spec.NewRunning("X-001", 1)
+	r.Execute(nil, nil, func(c *spec.C) {
+		c.Defer(func() { order = append(order, "outer") })
+		c.Within(func() { c.Defer(func() { order = append(order, "inner") }) })
+		order = append(order, "between")
+		c.Within(func() {
+			c.Defer(func() { order = append(order, "of the failed") })
+			c.Failf("no")
+		})
+	})
+	if got := strings.Join(order, ", "); got != "inner, between, of the failed, outer" || r.Result().Verdict == nil {
+		t.Error(got)
+	}
+}

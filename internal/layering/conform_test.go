@@ -19,7 +19,6 @@ var lent = []string{
 	"github.com/schollz/progressbar/v3",
 	"github.com/spf13/cobra", "github.com/spf13/pflag",
 	"golang.org/x/sys",
-	"pgregory.net/rapid",
 }
 
 // foreign are rooms of ours that conform has no use for, with what they bring: charts, Parquet, Slurm, statistics, loads.
