@@ -33,8 +33,8 @@ var fates = []string{killed, crashed, unnoticed, same, unreached}
 type verdict struct {
 	site
 	Fate  string `json:"fate"`
-	By    string `json:"by,omitempty"` // the case that noticed it, or "random"
-	Cases int    `json:"cases"`        // how many cases came to it
+	By    string `json:"by,omitempty"` // the case that noticed it, or "random", with the profile behind it unless it is the first
+	Cases int    `json:"cases"`        // how many cases came to it, on each profile
 }
 
 // judge runs cases and drawn programs on mutants.
@@ -43,7 +43,12 @@ type judge struct {
 	dir      string
 	programs int // drawn ones
 	mutants  int
+	rounds   []*round
+}
 
+// round is the suite on one profile.
+type round struct {
+	profile  string
 	ids      []string          // the cases that pass or are known to deviate, without a mutant
 	reaches  map[int][]string  // by mutant, the cases that come to it, those that come to the fewest mutants first
 	drawn    map[int]bool      // by mutant, whether drawn programs come to it
@@ -132,14 +137,14 @@ func session(id int) []process {
 }
 
 // suite runs cases on a mutant and returns their outcomes and hashes of what they saw.
-func (j *judge) suite(ctx context.Context, n int, reached string, ids []string) (outcomes, seen map[string]string, err error) {
+func (j *judge) suite(ctx context.Context, n int, profile, reached string, ids []string) (outcomes, seen map[string]string, err error) {
 	f, err := os.CreateTemp(j.dir, "record")
 	if err != nil {
 		return nil, nil, err
 	}
 	f.Close()
 	defer os.Remove(f.Name())
-	args := []string{"--target=sim", "--parallel", "1", "--wall-limit", "20s", "--report", f.Name()}
+	args := []string{"--target=sim", "--profile", profile, "--parallel", "1", "--wall-limit", "20s", "--report", f.Name()}
 	if ids != nil {
 		args = append(args, "--label-filter", strings.Join(ids, " || "))
 	}
@@ -162,46 +167,47 @@ func (j *judge) suite(ctx context.Context, n int, reached string, ids []string) 
 func hash(b []byte) string { return fmt.Sprintf("%x", sha256.Sum256(b)) }
 
 // draw runs drawn programs on a mutant.
-func (j *judge) draw(ctx context.Context, n int, reached string) (out []byte, status int, err error) {
-	return j.run(ctx, n, reached, "random", "--target=sim", "--programs", strconv.Itoa(j.programs), "--shrink", "1ms", "--coverage")
+func (j *judge) draw(ctx context.Context, n int, profile, reached string) (out []byte, status int, err error) {
+	return j.run(ctx, n, reached, "random", "--target=sim", "--profile", profile, "--programs", strconv.Itoa(j.programs), "--shrink", "1ms", "--coverage")
 }
 
-// survey runs everything without a mutant: what cases see, and which mutants each comes to.
-func (j *judge) survey(ctx context.Context, parallel int, progress func(done, all int)) error {
-	outcomes, seen, err := j.suite(ctx, -1, "", nil)
+// survey runs everything on a profile without a mutant: what cases see, and which mutants each comes to.
+func (j *judge) survey(ctx context.Context, profile string, parallel int, progress func(done, all int)) error {
+	outcomes, seen, err := j.suite(ctx, -1, profile, "", nil)
 	if err != nil {
 		return err
 	}
+	r := &round{profile: profile}
 	for id, o := range outcomes {
 		switch o {
 		case "pass", "pass-deviation":
-			j.ids = append(j.ids, id)
+			r.ids = append(r.ids, id)
 		case "fail", "error":
-			return fmt.Errorf("%s is %s without a mutant: run bin/conform --target=sim first", id, o)
+			return fmt.Errorf("%s is %s on %s without a mutant: run bin/conform --target=sim first", id, o, profile)
 		}
 	}
-	if len(j.ids) == 0 {
-		return fmt.Errorf("no case passes without a mutant: run bin/conform --target=sim first")
+	if len(r.ids) == 0 {
+		return fmt.Errorf("no case passes on %s without a mutant: run bin/conform --target=sim first", profile)
 	}
-	slices.Sort(j.ids)
-	j.baseline = seen
-	sets := make([][]int, len(j.ids)+1)
+	slices.Sort(r.ids)
+	r.baseline = seen
+	sets := make([][]int, len(r.ids)+1)
 	err = each(ctx, parallel, len(sets), func(i int) error {
 		reached := filepath.Join(j.dir, fmt.Sprintf("reached.%d", i))
 		if err := os.WriteFile(reached, make([]byte, j.mutants), 0o644); err != nil {
 			return err
 		}
 		defer os.Remove(reached)
-		if i == len(j.ids) {
-			out, status, err := j.draw(ctx, -1, reached)
+		if i == len(r.ids) {
+			out, status, err := j.draw(ctx, -1, profile, reached)
 			if err != nil {
 				return err
 			}
 			if status != 0 {
-				return fmt.Errorf("drawn programs fail without a mutant: run bin/conform random --target=sim first\n%s", out)
+				return fmt.Errorf("drawn programs fail on %s without a mutant: run bin/conform random --target=sim first\n%s", profile, out)
 			}
-			j.random = hash(out)
-		} else if _, _, err := j.suite(ctx, -1, reached, j.ids[i:i+1]); err != nil {
+			r.random = hash(out)
+		} else if _, _, err := j.suite(ctx, -1, profile, reached, r.ids[i:i+1]); err != nil {
 			return err
 		}
 		set, err := os.ReadFile(reached)
@@ -218,75 +224,92 @@ func (j *judge) survey(ctx context.Context, parallel int, progress func(done, al
 	if err != nil {
 		return err
 	}
-	order := make([]int, len(j.ids))
+	order := make([]int, len(r.ids))
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return len(sets[a]) - len(sets[b]) })
-	j.reaches, j.drawn = map[int][]string{}, map[int]bool{}
+	r.reaches, r.drawn = map[int][]string{}, map[int]bool{}
 	for _, i := range order {
 		for _, n := range sets[i] {
-			j.reaches[n] = append(j.reaches[n], j.ids[i])
+			r.reaches[n] = append(r.reaches[n], r.ids[i])
 		}
 	}
-	for _, n := range sets[len(j.ids)] {
-		j.drawn[n] = true
+	for _, n := range sets[len(r.ids)] {
+		r.drawn[n] = true
 	}
+	j.rounds = append(j.rounds, r)
 	return nil
 }
 
 // first is how many cases are tried before all others that come to a mutant.
 const first = 24
 
-// try judges one mutant.
+// try judges one mutant: profile by profile, until something notices it.
 func (j *judge) try(ctx context.Context, n int, s site) (verdict, error) {
-	v := verdict{site: s, Fate: unreached, Cases: len(j.reaches[n])}
-	if v.Cases == 0 && !j.drawn[n] {
-		return v, nil
+	v := verdict{site: s, Fate: unreached}
+	for i, r := range j.rounds {
+		v.Cases += len(r.reaches[n])
+		if v.Fate == killed || v.Fate == crashed || len(r.reaches[n]) == 0 && !r.drawn[n] {
+			continue
+		}
+		if v.Fate == unreached {
+			v.Fate = same
+		}
+		if err := j.tryOn(ctx, r, n, &v); err != nil || ctx.Err() != nil {
+			return v, err
+		}
+		if i > 0 && v.Fate == killed {
+			v.By += " on " + r.profile
+		}
 	}
-	v.Fate = same
-	ids := j.reaches[n]
+	return v, nil
+}
+
+// tryOn judges one mutant on a profile.
+func (j *judge) tryOn(ctx context.Context, r *round, n int, v *verdict) error {
+	ids := r.reaches[n]
 	for len(ids) > 0 {
 		some := ids[:min(first, len(ids))]
-		if len(ids) < len(j.reaches[n]) {
+		if len(ids) < len(r.reaches[n]) {
 			some = ids
 		}
 		ids = ids[len(some):]
-		outcomes, seen, err := j.suite(ctx, n, "", some)
+		outcomes, seen, err := j.suite(ctx, n, r.profile, "", some)
 		if err != nil || ctx.Err() != nil {
-			return v, err
+			return err
 		}
 		if len(outcomes) == 0 {
 			v.Fate = crashed
-			return v, nil
+			return nil
 		}
 		for _, id := range some {
 			switch o := outcomes[id]; {
 			case o == "fail":
 				v.Fate, v.By = killed, id
-				return v, nil
+				return nil
 			case o != "pass" && o != "pass-deviation":
 				v.Fate = crashed
-			case seen[id] != j.baseline[id] && v.Fate == same:
+			case seen[id] != r.baseline[id] && v.Fate == same:
 				v.Fate = unnoticed
 			}
 		}
 	}
-	if !j.drawn[n] {
-		return v, nil
+	if !r.drawn[n] {
+		return nil
 	}
-	out, status, err := j.draw(ctx, n, "")
+	out, status, err := j.draw(ctx, n, r.profile, "")
 	switch {
 	case err != nil || ctx.Err() != nil:
-		return v, err
+		return err
 	case status == 1 && bytes.Contains(out, []byte("leaves the model")):
 		v.Fate, v.By = killed, "random"
 	case status != 0:
 		v.Fate = crashed
-	case hash(out) != j.random && v.Fate == same:
+	case hash(out) != r.random && v.Fate == same:
 		v.Fate = unnoticed
 	}
-	return v, nil
+	return nil
 }
 
 // each calls do for 0 to n-1, several at once, until one fails or ctx is done.

@@ -39,7 +39,8 @@ type result struct {
 	Seed       uint64    `json:"seed"`
 	Sites      int       `json:"sites"` // all places for mutants
 	Sample     int       `json:"sample"`
-	Programs   int       `json:"programs"` // drawn for each mutant that they come to
+	Profiles   []string  `json:"profiles"` // of the suite
+	Programs   int       `json:"programs"` // drawn on each profile for each mutant that they come to
 	Incomplete bool      `json:"incomplete,omitempty"`
 	Mutants    []verdict `json:"mutants"`
 }
@@ -63,6 +64,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	sample := flags.Int("sample", 1000, "judge `N` mutants, drawn by --seed from all; 0: all")
 	seed := flags.Uint64("seed", 1, "`SEED` of the draw")
 	programs := flags.Int("programs", 200, "draw `N` programs for each mutant")
+	profiles := flags.String("profiles", "connectx-5,connectx-5-ib,generic-roce", "run the suite on these `PROFILES`, until it notices the mutant on one")
 	jobs := flags.Int("jobs", runtime.NumCPU(), "judge `N` mutants at once")
 	shard := flags.String("shard", "0/1", "judge one part of the sample: `i/n` with i from 0, such as of an array job")
 	output := flags.String("output", "out/mutate.json", "write each mutant and its fate to this `FILE`")
@@ -130,8 +132,10 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) error
 			}
 		}
 	}
-	if err := j.survey(ctx, *jobs, every("cases looked at")); err != nil {
-		return err
+	for _, profile := range strings.Split(*profiles, ",") {
+		if err := j.survey(ctx, profile, *jobs, every(profile+": cases looked at")); err != nil {
+			return err
+		}
 	}
 	var mine []int
 	for n := range kept {
@@ -150,7 +154,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		}
 		return err
 	}, every("mutants judged"))
-	r := result{Seed: *seed, Sites: len(all), Sample: len(mine), Programs: *programs}
+	r := result{Seed: *seed, Sites: len(all), Sample: len(mine), Profiles: strings.Split(*profiles, ","), Programs: *programs}
 	for _, v := range verdicts {
 		if v == nil {
 			r.Incomplete = true
