@@ -5,8 +5,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// Managed is the face that an end node's port shows to a subnet manager. Its calls
-// stand for management datagrams on QP0, which are not modelled.
+// Managed is the face that an end node's port shows to the subnet manager of the model. Its calls stand for
+// management datagrams on QP0, by which others ask and set the same (sim/mgmt).
 type Managed interface {
 	PortInfo() roce.PortInfo
 	SetPortInfo(roce.PortInfo)
@@ -88,11 +88,34 @@ func (s *SubnetManager) linkChanged() {
 	}
 }
 
+// setSwitch gives the switch the LID behind those of the end nodes, and takes its ports to ACTIVE.
+func (s *SubnetManager) setSwitch() {
+	a := s.sw.agents
+	if a == nil {
+		return
+	}
+	for n, x := range a.ports {
+		info := x.PortInfo()
+		info.MTU = s.f.MTU
+		switch {
+		case n == 0:
+			info.LID, info.SMLID, info.SMSL = s.f.FirstLID+uint16(len(s.nodes)), s.f.SMLID, s.f.SMSL
+			info.GIDPrefix, info.SubnetTimeout = s.f.GIDPrefix, s.f.Timeout
+			a.top[0] = info.LID
+		case info.State >= roce.PortInit:
+			info.State, info.VLs = roce.PortActive, uint8(len(x.port.lanes.vl))
+		}
+		x.SetPortInfo(info)
+	}
+	a.ports[0].pkeys = s.f.PKeys[:min(1, len(s.f.PKeys))]
+}
+
 // set is one sweep. All ports are ARMED before the first is ACTIVE.
 func (s *SubnetManager) set(reregister bool) {
 	s.Sweeps++
 	if s.sw != nil {
 		s.sw.lids = map[uint16]int{}
+		s.setSwitch()
 	}
 	for i, n := range s.nodes {
 		lid := s.f.FirstLID + uint16(i)
