@@ -303,8 +303,8 @@ func (d *receiveEngine) stray(f *roce.Frame, q *qp) {
 	case dest == multicastQPN:
 		d.qps.toGroup(f)
 		return
-	case dest == gsiQPN && d.qps.special[gsiQPN] != nil && d.qps.special[gsiQPN].admits(p):
-		d.qps.special[gsiQPN].responder.request(f)
+	case dest <= gsiQPN && d.qps.special[dest] != nil && d.qps.special[dest].admits(p):
+		d.qps.special[dest].responder.request(f)
 		return
 	case p.Op.Transport() == roce.DC:
 		d.qps.toTarget(f)

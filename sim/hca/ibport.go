@@ -5,8 +5,8 @@ import (
 )
 
 // ibPort is the port of a device whose link layer is InfiniBand: what a subnet manager
-// has set, and what it may read. A subnet manager comes by calls (PortInfo, SetPortInfo,
-// SetPKeys), not by packets to QP0.
+// has set, and what it may read. That of the model comes by calls (PortInfo, SetPortInfo,
+// SetPKeys), others by packets to QP0, which the driver hands on (agents).
 type ibPort struct {
 	info  roce.PortInfo // what is derived from it is kept by update
 	lids  lidRange      // for which the port takes packets

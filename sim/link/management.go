@@ -49,6 +49,15 @@ func (p *Port) PerformanceCounters() mgmt.Counters {
 	}
 }
 
+// Retrain takes the cable down, and up again, once the answer to who asked for it has left.
+func (p *Port) Retrain(up bool) {
+	const later = 10 * sim.Microsecond // assumed
+	p.e.After(later, func(uint64) {
+		p.cable.SetLink(false)
+		p.cable.SetLink(up)
+	}, 0)
+}
+
 // switchAgents are what makes an InfiniBand switch a node of its subnet: port 0 with its agents.
 type switchAgents struct {
 	s      *Switch
@@ -140,8 +149,7 @@ func (x *switchPort) Violations() (pkeys, qkeys uint16) { return 0, 0 }
 // Retrain takes the cable down and up.
 func (x *switchPort) Retrain(up bool) {
 	if x.port != nil {
-		x.port.cable.SetLink(false)
-		x.port.cable.SetLink(up)
+		x.port.Retrain(up)
 	}
 }
 

@@ -1,0 +1,36 @@
+package hca
+
+import (
+	"bytes"
+
+	"github.com/rdmasim/rdmasim/sim/mgmt"
+)
+
+// agents are those of an InfiniBand port, which the driver asks by MAD_IFC. As on earlier cards, requests that come to QP0 and QP1 go to
+// the driver, which hands them on to the agents (process_mad; hypothesis for mlx5).
+type agents struct {
+	sma mgmt.SMA
+	pma mgmt.PMA
+}
+
+func newAgents(p *Params, id *Identity, port *port) *agents {
+	link := protocolsOf(p)
+	return &agents{
+		sma: mgmt.SMA{Node: mgmt.Node{
+			Type: mgmt.CA, Ports: 1, GUID: id.GUID, Device: uint16(p.VendorPartID), PKeys: ibPKeys, Speed: link.ib, Width: uint8(link.width),
+			VLCap: mgmt.VLCode(vlHWCap),
+		}},
+		pma: mgmt.PMA{First: 1, Last: 1, Read: func(int) mgmt.Counters {
+			if w, ok := port.wire.(CountingWire); ok {
+				return w.PerformanceCounters()
+			}
+			return mgmt.Counters{}
+		}},
+	}
+}
+
+// describe takes the text of a node's description, which ends with zeros.
+func (a *agents) describe(text []byte) {
+	text, _, _ = bytes.Cut(text, []byte{0})
+	a.sma.Description = string(text)
+}
