@@ -60,7 +60,7 @@ func New(e *sim.Engine, p *profile.Profile, devices []*hca.Device) *Network {
 		defer n.manager.Sweep()
 	}
 	if len(devices) > 2 {
-		sw := link.NewSwitch(e, "switch", p.Switch)
+		sw := newSwitch(e, p)
 		n.sw = sw
 		for _, d := range devices {
 			c := link.NewCable(e, p.Link, d.Name(), "switch/"+d.Name())
@@ -83,6 +83,18 @@ func New(e *sim.Engine, p *profile.Profile, devices []*hca.Device) *Network {
 	return n
 }
 
+// switchGUID is that of the switch, behind those of devices.
+const switchGUID = 0x0002_c903_0000_01ff
+
+// newSwitch makes the switch. On InfiniBand it is a node of the subnet.
+func newSwitch(e *sim.Engine, p *profile.Profile) *link.Switch {
+	sw := link.NewSwitch(e, "switch", p.Switch)
+	if p.Link.InfiniBand {
+		sw.Describe(switchGUID, "rdmasim switch")
+	}
+	return sw
+}
+
 // NewManaged joins devices as New does, or InfiniBand devices, however many, by a switch at which a host with the subnet
 // manager and its administrator is too.
 func NewManaged(e *sim.Engine, p *profile.Profile, devices []*hca.Device) *Network {
@@ -94,7 +106,7 @@ func NewManaged(e *sim.Engine, p *profile.Profile, devices []*hca.Device) *Netwo
 	f.SMLID = f.FirstLID + uint16(len(devices))
 	n.manager = link.NewSubnetManager(e, f, p.Link.IB.Sweep)
 	defer n.manager.Sweep()
-	sw := link.NewSwitch(e, "switch", p.Switch)
+	sw := newSwitch(e, p)
 	own := link.NewCable(e, p.Link, managerPort, "switch/"+managerPort)
 	n.admin = sa.New(own.End(0), &p.Link.IB, sw)
 	for _, d := range devices {
@@ -139,6 +151,12 @@ func (n *Network) Administrator(out func(to *sa.Peer, m mad.MAD), joined func(*h
 
 // managerPort is the name of the subnet manager's port in captures and scripts of faults.
 const managerPort = "sm"
+
+// AnswerSMInfo answers a request for SMInfo as the subnet manager of the model, on the host of the first device. It reports false for
+// others.
+func (n *Network) AnswerSMInfo(m mad.MAD) bool {
+	return n.manager != nil && n.admin != nil && n.manager.AnswerSMInfo(m, n.devices[0].Identity().GUID)
+}
 
 // Forget says that the host of a device has gone without a word: its port is in no multicast group any more.
 func (n *Network) Forget(d *hca.Device) {

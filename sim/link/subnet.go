@@ -2,6 +2,8 @@ package link
 
 import (
 	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/roce/mad"
+	"github.com/rdmasim/rdmasim/roce/mad/attr"
 	"github.com/rdmasim/rdmasim/sim"
 )
 
@@ -79,6 +81,20 @@ func (s *SubnetManager) Configure(f Fabric, reregister bool) {
 
 // Sweep looks through the subnet and brings up what is in INIT.
 func (s *SubnetManager) Sweep() { s.set(false) }
+
+// AnswerSMInfo answers a request for SMInfo, on a port with this GUID. It reports false for other datagrams.
+func (s *SubnetManager) AnswerSMInfo(m mad.MAD, guid uint64) bool {
+	if m.Attribute() != mad.AttrSMInfo || m.Method() != mad.Get || !m.Subnet() {
+		return false
+	}
+	b := m.SMPData()
+	clear(b)
+	attr.SMGUID.Set(b, guid)
+	attr.SMActivity.Set(b, s.Sweeps)
+	attr.SMState.Set(b, attr.SMMaster)
+	m.Answer(mad.StatusOK)
+	return true
+}
 
 // linkChanged has the subnet looked through a while later.
 func (s *SubnetManager) linkChanged() {
