@@ -83,8 +83,11 @@ func New(e *sim.Engine, p *profile.Profile, devices []*hca.Device) *Network {
 	return n
 }
 
-// switchGUID is that of the switch, behind those of devices.
-const switchGUID = 0x0002_c903_0000_01ff
+// switchGUID is that of the switch, and administratorGUID of the host of the subnet manager: behind those of devices.
+const (
+	switchGUID        = 0x0002_c903_0000_01ff
+	administratorGUID = 0x0002_c903_0000_01fe
+)
 
 // newSwitch makes the switch. On InfiniBand it is a node of the subnet.
 func newSwitch(e *sim.Engine, p *profile.Profile) *link.Switch {
@@ -113,9 +116,10 @@ func NewManaged(e *sim.Engine, p *profile.Profile, devices []*hca.Device) *Netwo
 		c := link.NewCable(e, p.Link, d.Name(), "switch/"+d.Name())
 		sw.Plug(c.End(1))
 		n.join(d, c.End(0), sw)
-		n.admin.Enter(sa.Member{Managed: d, GUID: d.Identity().GUID, Description: d.Name(), At: sw.Ports() - 1})
+		n.admin.Enter(sa.Member{Managed: d, GUID: d.Identity().GUID, Description: d.Name(), At: sw.Ports() - 1, SMA: d.SMA})
 	}
 	sw.Plug(own.End(1))
+	n.admin.Manage(n.manager, administratorGUID, "rdmasim "+managerPort, sw.Ports()-1)
 	n.ports = append(n.ports, port{name: managerPort, link: own.End(0)})
 	n.manager.Add(own.End(0), n.admin, sw, sw.Ports()-1)
 	return n
@@ -139,8 +143,9 @@ func (n *Network) Administrator(out func(to *sa.Peer, m mad.MAD), joined func(*h
 	}
 	n.admin = sa.NewHosted(n.devices[0], &n.prof.Link.IB, groups, out)
 	for at, d := range n.devices {
-		n.admin.Enter(sa.Member{Managed: d, GUID: d.Identity().GUID, Description: d.Name(), At: at})
+		n.admin.Enter(sa.Member{Managed: d, GUID: d.Identity().GUID, Description: d.Name(), At: at, SMA: d.SMA})
 	}
+	n.admin.Manage(n.manager, n.devices[0].Identity().GUID, "", 0)
 	for _, d := range n.devices {
 		if r, ok := n.admin.JoinBroadcast(d); ok {
 			joined(d, r)

@@ -102,10 +102,11 @@ const (
 	Here        // the node's own agent takes it
 	Onward      // it leaves by a port
 	Home        // it is back where it was sent
+	ByLID       // it goes on to a LID: to a node where the directed part begins, or back from there
 )
 
 // Directed-route SMPs pass nodes by the rules of IBTA Vol. 1, 14.2.2, as smi.c of the Linux kernel has them (smi_handle_dr_smp_send and
-// smi_handle_dr_smp_recv), for nodes whose LIDs are not part of the route (DrSLID and DrDLID are permissive).
+// smi_handle_dr_smp_recv). A first part by LID is followed, a last one is not (DrDLID is permissive).
 
 // Begin has a directed-route SMP leave the node where it is made, by the port that out names. Here: the node itself is asked. Home: who
 // asked is on the node.
@@ -124,6 +125,8 @@ func (m MAD) Begin() (to Hop, out uint8) {
 		return Onward, m.back()[n]
 	case p != 0:
 		return Discard, 0
+	case m.DirectedSLID() != roce.PermissiveLID:
+		return ByLID, 0
 	}
 	if m[6]++; n == 0 {
 		return Here, 0
@@ -138,9 +141,16 @@ func (m MAD) Arrive(in uint8, isSwitch bool, ports int) (to Hop, out uint8) {
 	switch {
 	case !m.routable():
 		return Discard, 0
-	case m.Returning() && p == 1:
-		m[6] = 0
+	case m.Returning() && p == 0 && m.DirectedSLID() != roce.PermissiveLID:
 		return Home, 0
+	case m.Returning() && p == 1:
+		if m[6] = 0; m.DirectedSLID() != roce.PermissiveLID {
+			return ByLID, 0
+		}
+		return Home, 0
+	case !m.Returning() && p == 0 && between && n > 0 && m.DirectedSLID() != roce.PermissiveLID: // here the directed part begins
+		m[6] = 1
+		out = m.initial()[1]
 	case m.Returning() && between && p >= 2:
 		m[6]--
 		out = m.back()[p-1]
@@ -159,9 +169,9 @@ func (m MAD) Arrive(in uint8, isSwitch bool, ports int) (to Hop, out uint8) {
 	return Onward, out
 }
 
-// routable says whether the whole route is directed, and no longer than its memory.
+// routable says whether the route ends with its directed part, and that is no longer than its memory.
 func (m MAD) routable() bool {
-	return m.HopCount() <= maxHops && m.DirectedSLID() == roce.PermissiveLID && m.DirectedDLID() == roce.PermissiveLID
+	return m.HopCount() <= maxHops && m.DirectedDLID() == roce.PermissiveLID
 }
 
 // Answer turns a request to an agent into its answer in place, with a status.

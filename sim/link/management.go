@@ -97,6 +97,14 @@ func (s *Switch) Describe(guid uint64, text string) {
 	s.agents = a
 }
 
+// SMA is the switch's agent of subnet management; nil before Describe.
+func (s *Switch) SMA() *mgmt.SMA {
+	if s.agents == nil {
+		return nil
+	}
+	return &s.agents.sma
+}
+
 // plugged makes a port's place.
 func (a *switchAgents) plugged(p *Port) {
 	ib := &p.p.IB
@@ -184,6 +192,13 @@ func (a *switchAgents) takes(in int, f *roce.Frame, tail sim.Time) bool {
 		if to == mad.Here && a.sma.Answer(m, number) {
 			to, out = m.Begin()
 		}
+		if to == mad.ByLID {
+			at, ok := a.s.lids[m.DirectedSLID()]
+			if !ok {
+				return true
+			}
+			to, out = mad.Onward, uint8(at+1)
+		}
 		if to == mad.Onward {
 			a.send(int(out)-1, m, p, tail, 0)
 		}
@@ -199,6 +214,9 @@ func (a *switchAgents) send(out int, m mad.MAD, p *roce.Packet, tail sim.Time, q
 	path := roce.Path{Framing: roce.InfiniBand, SLID: a.lid(), DLID: h.SLID(), SL: h.SL(), VL: h.VL(), MigReq: true, PKey: p.BTH().PKey(), DestQP: p.DETH().SrcQP()}
 	if m.Directed() {
 		path.SLID, path.DLID, path.DestQP = roce.PermissiveLID, roce.PermissiveLID, 0
+		if m.Returning() && m.HopPointer() == 0 {
+			path.SLID, path.DLID = a.lid(), m.DirectedSLID()
+		}
 	}
 	t, err := roce.NewTemplate(path)
 	if err != nil {
@@ -232,17 +250,24 @@ func (a *switchAgents) more(m mad.MAD, set bool) (status uint16, ok bool) {
 		attr.SwitchLinearCap.Set(b, linearTable)
 		attr.SwitchMulticastCap.Set(b, multicastTable)
 		attr.SwitchLinearTop.Set(b, uint64(a.top[0]))
-		attr.SwitchMulticastTop.Set(b, uint64(a.top[1]))
+		attr.SwitchMulticastTop.Set(b, uint64(a.multicastTop()))
 		attr.SwitchLifetime.Set(b, uint64(a.life))
 		return mad.StatusOK, true
 	case mad.AttrLinearTable:
 		return a.linear(m, set), true
 	case mad.AttrMulticastTable:
 		return a.multicast(m, set), true
-	case mad.AttrSLtoVL:
-		return a.lanes(m, set), true
 	}
 	return 0, false
+}
+
+// multicastTop is the last multicast LID that is in the table: as a subnet manager has set it, or that of the model.
+func (a *switchAgents) multicastTop() uint16 {
+	top := a.top[1]
+	for mlid := range a.s.groups {
+		top = max(top, mlid)
+	}
+	return top
 }
 
 // linear is a block of 64 entries of the forwarding table.
@@ -313,18 +338,4 @@ func (s *Switch) setPart(mlid uint16, first, n int, bits uint16) {
 		}
 	}
 	s.SetGroup(mlid, ports)
-}
-
-// lanes is the table by which service levels get lanes: those of the sender stay.
-func (a *switchAgents) lanes(m mad.MAD, set bool) (status uint16) {
-	if set {
-		return mad.StatusNoAttribute
-	}
-	b := m.SMPData()
-	clear(b)
-	n := max(1, a.sma.VLCount())
-	for sl := range uint8(16) {
-		attr.Field{Offset: uint16(4 * sl), Width: 4}.Set(b, uint64(sl%n))
-	}
-	return mad.StatusOK
 }

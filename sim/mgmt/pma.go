@@ -87,6 +87,9 @@ func (a *PMA) counters(b []byte, set, long bool) (status uint16) {
 	if set && number == allPorts {
 		first, last = a.First, a.Last
 	}
+	if a.First == a.Last { // which is meant, whatever the number (process_pma_cmd of mlx5_ib)
+		first, last = a.First, a.Last
+	}
 	if first < a.First || last > a.Last {
 		return mad.StatusBadField
 	}

@@ -104,6 +104,8 @@ func (a *SMA) attribute(m mad.MAD, set bool, in uint8) (status uint16) {
 		return a.pkeys(m, set)
 	case mad.AttrGUIDInfo:
 		return a.guids(m, set)
+	case mad.AttrSLtoVL:
+		return a.lanes(m, set)
 	}
 	if a.More != nil {
 		if status, ok := a.More(m, set); ok {
@@ -154,11 +156,11 @@ func (a *SMA) PortInfo(b []byte, p Port, n int, in uint8) {
 	mask, mask2 := p.CapMasks()
 	badP, badQ := p.Violations()
 	speed, ext := speedCodes(a.Speed)
+	if ext != 0 && (a.Type == CA || n == 0) {
+		mask |= capExtendedSpeeds
+	}
 	if a.Type == Switch && n == 0 {
 		speed, ext = 1, 0 // port 0 has no link: these fields say nothing (IBTA Vol. 1, 14.2.5.6)
-	}
-	if ext != 0 {
-		mask |= capExtendedSpeeds
 	}
 	set := func(f attr.Field, v uint64) { f.Set(b, v) }
 	set(attr.PortMKey, k.mkey)
@@ -328,5 +330,18 @@ func (a *SMA) guids(m mad.MAD, set bool) (status uint16) {
 	}
 	clear(m.SMPData())
 	attr.Field{Width: 64}.Set(m.SMPData(), a.GUID)
+	return mad.StatusOK
+}
+
+// lanes is the table by which service levels get lanes. It cannot be changed: a level has the lane of its number, modulo the lanes.
+func (a *SMA) lanes(m mad.MAD, set bool) (status uint16) {
+	if set {
+		return mad.StatusNoAttribute
+	}
+	b, n := m.SMPData(), uint64(max(1, a.VLCount()))
+	clear(b)
+	for sl := range uint16(16) {
+		attr.Field{Offset: 4 * sl, Width: 4}.Set(b, uint64(sl)%n)
+	}
 	return mad.StatusOK
 }

@@ -89,7 +89,7 @@ func (p *port) receive(qpn int, g *kernel.Datagram) {
 	b = append(mad.MAD(nil), b...)
 	if b.Directed() {
 		switch to, _ := b.Arrive(number, false, 0); to {
-		case mad.Discard, mad.Onward:
+		case mad.Discard, mad.Onward, mad.ByLID:
 			return
 		case mad.Home, mad.Here:
 		}
@@ -213,6 +213,8 @@ func (p *port) send(a *agent, h *Header, b mad.MAD) error {
 		switch hop, out := b.Begin(); {
 		case hop == mad.Discard || hop == mad.Onward && out != number:
 			return fmt.Errorf("a directed route that does not begin at port %d: %w", number, syscall.EINVAL)
+		case hop == mad.ByLID:
+			return p.qps[a.qpn].Send(&to, b)
 		case hop != mad.Onward:
 			p.m.eng.After(0, func(uint64) { p.local(a, b) }, 0)
 			return nil
