@@ -146,6 +146,7 @@ func (n *Network) Administrator(out func(to *sa.Peer, m mad.MAD), joined func(*h
 		n.admin.Enter(sa.Member{Managed: d, GUID: d.Identity().GUID, Description: d.Name(), At: at, SMA: d.SMA})
 	}
 	n.admin.Manage(n.manager, n.devices[0].Identity().GUID, "", 0)
+	n.devices[0].SetSubnetManager()
 	for _, d := range n.devices {
 		if r, ok := n.admin.JoinBroadcast(d); ok {
 			joined(d, r)

@@ -31,6 +31,8 @@ const (
 	AttrLinearTable     = 0x0019
 	AttrMulticastTable  = 0x001b
 	AttrSMInfo          = 0x0020
+	// AttrVendorPort is the vendor's addition to PortInfo (MLX5_ATTR_EXTENDED_PORT_INFO).
+	AttrVendorPort = 0xff90
 )
 
 // Attributes of performance management.
@@ -119,7 +121,10 @@ func (m MAD) Begin() (to Hop, out uint8) {
 		if p != n+1 {
 			return Discard, 0
 		}
-		if m[6]--; n == 0 {
+		switch m[6]--; {
+		case n == 0 && m.DirectedSLID() != roce.PermissiveLID:
+			return ByLID, 0
+		case n == 0:
 			return Home, 0
 		}
 		return Onward, m.back()[n]
@@ -154,7 +159,7 @@ func (m MAD) Arrive(in uint8, isSwitch bool, ports int) (to Hop, out uint8) {
 	case m.Returning() && between && p >= 2:
 		m[6]--
 		out = m.back()[p-1]
-	case !m.Returning() && p == n && n > 0:
+	case !m.Returning() && p == n && (n > 0 || m.DirectedSLID() != roce.PermissiveLID):
 		m.back()[p] = in
 		m[6]++
 		return Here, 0

@@ -44,8 +44,10 @@ const (
 
 // ibCapChangeable are the bits of it that a driver may change: they say which agents the host runs, of
 // communication management, SNMP tunnelling, device management and vendor classes (ib_verbs.h,
-// IB_PORT_*_SUP).
-const ibCapChangeable = 1<<16 | 1<<17 | 1<<19 | 1<<21
+// IB_PORT_*_SUP), and a subnet manager (IB_PORT_SM).
+const ibCapChangeable = ibCapSM | 1<<16 | 1<<17 | 1<<19 | 1<<21
+
+const ibCapSM = 1 << 1
 
 // portInfo in the state after power-on, with the cable in.
 func (b *ibPort) reset(capMask, capMask2 uint32) {

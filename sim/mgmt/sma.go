@@ -106,6 +106,8 @@ func (a *SMA) attribute(m mad.MAD, set bool, in uint8) (status uint16) {
 		return a.guids(m, set)
 	case mad.AttrSLtoVL:
 		return a.lanes(m, set)
+	case mad.AttrVendorPort:
+		return a.vendorPort(m, set)
 	}
 	if a.More != nil {
 		if status, ok := a.More(m, set); ok {
@@ -219,6 +221,25 @@ func speedCodes(code uint32) (speed, ext uint8) {
 		return qdr, 0
 	}
 	return uint8(max(code, 1)), 0
+}
+
+// vendorPort says of a port whether its speed is FDR10.
+func (a *SMA) vendorPort(m mad.MAD, set bool) (status uint16) {
+	const fdr10 = 8 // active_speed
+	switch p := a.Port(max(int(m.Modifier()&0xff), 2-int(a.Type))); {
+	case set:
+		return mad.StatusNoAttribute
+	case p == nil:
+		return mad.StatusBadField
+	}
+	b := m.SMPData()
+	clear(b)
+	if a.Speed == fdr10 {
+		attr.VendorSpeedSupported.Set(b, 1)
+		attr.VendorSpeedEnabled.Set(b, 1)
+		attr.VendorSpeedActive.Set(b, 1)
+	}
+	return mad.StatusOK
 }
 
 // laneCodes are the numbers of data lanes by their codes.

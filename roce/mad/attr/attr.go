@@ -89,6 +89,13 @@ var (
 	PortExtSpeedOn     = Field{507, 5}
 )
 
+// Fields of the vendor's addition to PortInfo. Bit 0 of each is FDR10.
+var (
+	VendorSpeedSupported = Field{56, 8}
+	VendorSpeedEnabled   = Field{88, 8}
+	VendorSpeedActive    = Field{120, 8}
+)
+
 // Fields of SwitchInfo.
 var (
 	SwitchLinearCap    = Field{0, 16}

@@ -172,10 +172,14 @@ func (p *port) unclaimed(b mad.MAD) bool {
 func (p *port) reply(qpn int, b mad.MAD, g *kernel.Datagram) {
 	a := verbs.AHAttr{Port: number, DLID: g.SLID, SL: g.SL, SrcPathBits: g.Bits}
 	if b.Directed() {
-		if to, _ := b.Begin(); to != mad.Onward {
+		switch to, _ := b.Begin(); to {
+		case mad.Onward:
+			a = verbs.AHAttr{Port: number, DLID: roce.PermissiveLID}
+		case mad.ByLID:
+			a = verbs.AHAttr{Port: number, DLID: b.DirectedSLID()}
+		default:
 			return
 		}
-		a = verbs.AHAttr{Port: number, DLID: roce.PermissiveLID}
 	} else if g.GRH != nil && qpn == 1 {
 		a.IsGlobal, a.GRH = true, verbs.GRH{DGID: verbs.GID(roce.GRH(g.GRH).Src()), HopLimit: 0xff}
 	}
