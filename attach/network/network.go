@@ -83,9 +83,9 @@ func New(e *sim.Engine, p *profile.Profile, devices []*hca.Device) *Network {
 	return n
 }
 
-// switchGUID is that of the switch, and administratorGUID of the host of the subnet manager: behind those of devices.
+// SwitchGUID is that of the switch, and administratorGUID of the host of the subnet manager: behind those of devices.
 const (
-	switchGUID        = 0x0002_c903_0000_01ff
+	SwitchGUID        = 0x0002_c903_0000_01ff
 	administratorGUID = 0x0002_c903_0000_01fe
 )
 
@@ -93,7 +93,7 @@ const (
 func newSwitch(e *sim.Engine, p *profile.Profile) *link.Switch {
 	sw := link.NewSwitch(e, "switch", p.Switch)
 	if p.Link.InfiniBand {
-		sw.Describe(switchGUID, "rdmasim switch")
+		sw.Describe(SwitchGUID, "rdmasim switch")
 	}
 	return sw
 }

@@ -115,7 +115,9 @@ func Build(dir string, devices []Device) (*Tree, error) {
 		b.function(k, &devices[k])
 		b.file("dev/infiniband/"+filepath.Base(DevFile(k)), "")
 		if devices[k].managed() {
-			b.file("class/infiniband_mad/abi_version", fmt.Sprint(uapi.UMADVersion))
+			if umads == 0 {
+				b.file("class/infiniband_mad/abi_version", fmt.Sprint(uapi.UMADVersion))
+			}
 			b.file("dev/infiniband/"+filepath.Base(UMADFile(k)), "")
 			umads++
 		}
