@@ -122,6 +122,9 @@ func (t *channels) openFor(l *seccomp.Listener, x *seccomp.Notif, flags uint64, 
 		if err := t.s.m.loadUMAD(); err != nil {
 			return err
 		}
+		if err := t.s.ports.watch(); err != nil { // a subnet manager may change them
+			return err
+		}
 	}
 	if err := proc.files.Take(filesOfChannel); err != nil {
 		return err

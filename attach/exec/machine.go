@@ -96,7 +96,11 @@ func newMachine(cfg *Config) (*machine, error) {
 		}
 		hcas = append(hcas, m.guests.Devices()...)
 	}
-	m.net = network.New(m.eng, p, hcas)
+	join := network.New
+	if cfg.NoSubnetManager {
+		join = network.NewUnmanaged
+	}
+	m.net = join(m.eng, p, hcas)
 	m.timers = &timers{}
 	m.cm = cm.New(m.eng, "host", cm.Params{Syscall: p.Kernel.Syscall, Wakeup: p.Kernel.Wakeup}, m.timers)
 	m.umad = umad.New(m.eng, m.timers)

@@ -54,10 +54,26 @@ func Identity(k int) hca.Identity {
 
 // New joins devices. A single one is at a cable whose other end is open.
 func New(e *sim.Engine, p *profile.Profile, devices []*hca.Device) *Network {
+	n := joined(e, p, devices)
+	if n.manager != nil {
+		n.manager.Sweep()
+	}
+	return n
+}
+
+// NewUnmanaged joins devices as New does. The ports of InfiniBand wait for a subnet manager that is not the model's.
+func NewUnmanaged(e *sim.Engine, p *profile.Profile, devices []*hca.Device) *Network {
+	n := joined(e, p, devices)
+	if n.manager != nil {
+		n.manager.Retire()
+	}
+	return n
+}
+
+func joined(e *sim.Engine, p *profile.Profile, devices []*hca.Device) *Network {
 	n := &Network{eng: e, prof: p}
 	if p.Link.InfiniBand {
 		n.manager = link.NewSubnetManager(e, link.DefaultFabric(), p.Link.IB.Sweep)
-		defer n.manager.Sweep()
 	}
 	if len(devices) > 2 {
 		sw := newSwitch(e, p)
@@ -134,7 +150,7 @@ func (noSwitch) SetGroup(uint16, []int) {}
 // others: out sends its answers. The interface of each port is in IPoIB's broadcast group then: joined gets its record. nil: the links
 // are Ethernet, or a host of its own has it.
 func (n *Network) Administrator(out func(to *sa.Peer, m mad.MAD), joined func(*hca.Device, mad.MCMemberRecord)) *sa.Node {
-	if n.manager == nil || n.admin != nil {
+	if n.manager == nil || n.admin != nil || n.manager.Retired() {
 		return nil
 	}
 	groups := sa.Groups(noSwitch{})

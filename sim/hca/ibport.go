@@ -51,7 +51,7 @@ const ibCapSM = 1 << 1
 
 // portInfo in the state after power-on, with the cable in.
 func (b *ibPort) reset(capMask, capMask2 uint32) {
-	*b = ibPort{capMask: capMask, capMask2: capMask2, info: roce.PortInfo{State: roce.PortInit, MTU: roce.MTU4096, VLs: 1}}
+	*b = ibPort{capMask: capMask, capMask2: capMask2, info: roce.PortInfo{State: roce.PortInit, MTU: roce.MTU4096, VLs: 1, GIDPrefix: roce.DefaultGIDPrefix}}
 	b.pkeys[0] = roce.DefaultPKey
 	b.update()
 }

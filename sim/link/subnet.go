@@ -44,6 +44,7 @@ type SubnetManager struct {
 	nodes []node
 	sw    *Switch
 	due   bool
+	idle  bool
 	sweep sim.Handler
 	// Sweeps counts the times that the subnet was looked through.
 	Sweeps uint64
@@ -84,7 +85,7 @@ func (s *SubnetManager) Sweep() { s.set(false) }
 
 // AnswerSMInfo answers a request for SMInfo, on a port with this GUID. It reports false for other datagrams.
 func (s *SubnetManager) AnswerSMInfo(m mad.MAD, guid uint64) bool {
-	if m.Attribute() != mad.AttrSMInfo || m.Method() != mad.Get || !m.Subnet() {
+	if s.idle || m.Attribute() != mad.AttrSMInfo || m.Method() != mad.Get || !m.Subnet() {
 		return false
 	}
 	b := m.SMPData()
@@ -126,8 +127,17 @@ func (s *SubnetManager) setSwitch() {
 	a.ports[0].pkeys = s.f.PKeys[:min(1, len(s.f.PKeys))]
 }
 
+// Retire has the manager do nothing from now on: another one, which is not of the model, has the subnet.
+func (s *SubnetManager) Retire() { s.idle = true }
+
+// Retired says whether it does nothing.
+func (s *SubnetManager) Retired() bool { return s.idle }
+
 // set is one sweep. All ports are ARMED before the first is ACTIVE.
 func (s *SubnetManager) set(reregister bool) {
+	if s.idle {
+		return
+	}
 	s.Sweeps++
 	if s.sw != nil {
 		s.sw.lids = map[uint16]int{}

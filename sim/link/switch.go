@@ -37,7 +37,7 @@ func NewSwitch(e *sim.Engine, name string, p SwitchParams) *Switch {
 	if err := p.Check(); err != nil {
 		panic(name + ": " + err.Error())
 	}
-	return &Switch{name: name, p: p, e: e, where: map[roce.MAC]int{}}
+	return &Switch{name: name, p: p, e: e, where: map[roce.MAC]int{}, lids: map[uint16]int{}}
 }
 
 // Name is the switch's name.

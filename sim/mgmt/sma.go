@@ -138,7 +138,7 @@ func (a *SMA) portInfo(m mad.MAD, set bool, in uint8) (status uint16) {
 		n = int(in) // the port that the request came by
 	}
 	p := a.Port(n)
-	if p == nil || m.Modifier()>>8 != 0 { // bit 31 asks for what no CapabilityMask2 claims
+	if p == nil || m.Modifier()&0x7fffff00 != 0 { // bit 31: who asks knows extended speeds
 		return mad.StatusBadField
 	}
 	b := m.SMPData()
