@@ -107,6 +107,7 @@ type Tree struct {
 func Build(dir string, devices []Device) (*Tree, error) {
 	b := builder{dir: dir, links: map[string]string{}}
 	b.file("class/infiniband_verbs/abi_version", "6")
+	b.file("class/infiniband_mad/abi_version", fmt.Sprint(uapi.UMADVersion))
 	b.file("class/misc/rdma_cm/abi_version", channelABI)
 	b.file("class/misc/rdma_cm/dev", fmt.Sprintf("%d:%d", ChannelMajor, ChannelMinor))
 	b.file("dev/infiniband/"+path.Base(channelPath), "")
@@ -115,9 +116,6 @@ func Build(dir string, devices []Device) (*Tree, error) {
 		b.function(k, &devices[k])
 		b.file("dev/infiniband/"+filepath.Base(DevFile(k)), "")
 		if devices[k].managed() {
-			if umads == 0 {
-				b.file("class/infiniband_mad/abi_version", fmt.Sprint(uapi.UMADVersion))
-			}
 			b.file("dev/infiniband/"+filepath.Base(UMADFile(k)), "")
 			umads++
 		}

@@ -8,7 +8,6 @@
 package umad
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"syscall"
@@ -26,8 +25,6 @@ type File struct {
 	// Logf, when not nil, receives the reason for every call that fails.
 	Logf func(format string, args ...any)
 }
-
-var be = binary.BigEndian
 
 // header is the length of a header.
 func (f *File) header() int {
@@ -64,11 +61,11 @@ func (f *File) ioctl(c uapi.Mem, call uint32, arg uint64) error {
 	case uapi.UMADRegisterAgent2:
 		return f.register2(c, arg)
 	case uapi.UMADUnregisterAgent:
-		var b [4]byte
-		if c.Read(arg, b[:]) != nil {
+		id := make(uapi.UMADAgent, 4)
+		if c.Read(arg, id) != nil {
 			return fmt.Errorf("number of an agent at %#x: %w", arg, syscall.EFAULT)
 		}
-		return f.Unregister(binary.LittleEndian.Uint32(b[:]))
+		return f.Unregister(id.ID())
 	case uapi.UMADEnablePKey:
 		return f.EnablePKeys()
 	}
@@ -82,7 +79,7 @@ func (f *File) register(c uapi.Mem, arg uint64) error {
 	}
 	oui := r.OUI()
 	id, err := f.Register(&umad.Request{
-		QPN: uint32(r.QPN()), Class: r.Class(), Version: r.Version(), Methods: methods(r.Methods()), RMPP: r.RMPP(),
+		QPN: uint32(r.QPN()), Class: r.Class(), Version: r.Version(), Methods: uapi.UMADMethods(r.Methods()), RMPP: r.RMPP(),
 		OUI: uint32(oui[0])<<16 | uint32(oui[1])<<8 | uint32(oui[2]),
 	})
 	if err != nil {
@@ -108,7 +105,7 @@ func (f *File) register2(c uapi.Mem, arg uint64) error {
 	}
 	pkeys := f.PKeyIndex || f.Fresh()
 	id, err := f.Register(&umad.Request{
-		QPN: r.QPN(), Class: r.Class(), Version: r.Version(), Methods: methods(r.Methods()), RMPP: r.RMPP(), OUI: r.OUI(),
+		QPN: r.QPN(), Class: r.Class(), Version: r.Version(), Methods: uapi.UMADMethods(r.Methods()), RMPP: r.RMPP(), OUI: r.OUI(),
 		UserRMPP: r.Flags()&uapi.UMADUserRMPP != 0,
 	})
 	if err != nil {
@@ -118,14 +115,11 @@ func (f *File) register2(c uapi.Mem, arg uint64) error {
 	return f.tell(c, arg, id)
 }
 
-// methods is a mask of them, as a machine of x86-64 has it.
-func methods(b []byte) [2]uint64 {
-	return [2]uint64{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])}
-}
-
 // tell writes the number of a new agent, which is first in both structures.
 func (f *File) tell(c uapi.Mem, arg uint64, id uint32) error {
-	if c.Write(arg, binary.LittleEndian.AppendUint32(nil, id)) != nil {
+	b := make(uapi.UMADAgent, 4)
+	b.SetID(id)
+	if c.Write(arg, b) != nil {
 		_ = f.Unregister(id)
 		return fmt.Errorf("agent at %#x: %w", arg, syscall.EFAULT)
 	}
@@ -152,9 +146,9 @@ func (f *File) write(c uapi.Mem, addr, length uint64) error {
 	h := uapi.UMADHeader(make([]byte, uapi.UMADHeaderSize))
 	copy(h, b[:n])
 	return f.File.Write(umad.Header{
-		Agent: h.ID(), Timeout: h.Timeout(), Retries: h.Retries(), QPN: be.Uint32(h.QPN()), LID: be.Uint16(h.LID()), SL: h.SL() & 15,
+		Agent: h.ID(), Timeout: h.Timeout(), Retries: h.Retries(), QPN: h.DestQPN(), LID: h.DestLID(), SL: h.SL() & 15,
 		PathBits: h.PathBits() & 0x7f, GRH: h.GRHPresent() != 0, GIDIndex: h.GIDIndex(), HopLimit: h.HopLimit(), TrafficClass: h.TrafficClass(),
-		GID: [16]byte(h.GID()), FlowLabel: be.Uint32(h.FlowLabel()) & 0xfffff, PKeyIndex: h.PKeyIndex(),
+		GID: [16]byte(h.GID()), FlowLabel: h.Label(), PKeyIndex: h.PKeyIndex(),
 	}, b[n:])
 }
 
@@ -190,8 +184,8 @@ func (f *File) read(c uapi.Mem, addr, length uint64) (int, error) {
 	h.SetTimeout(p.Timeout)
 	h.SetRetries(p.Retries)
 	h.SetLength(uint32(size + len(p.Data)))
-	be.PutUint32(h.QPN(), p.QPN)
-	be.PutUint16(h.LID(), p.LID)
+	h.SetDestQPN(p.QPN)
+	h.SetDestLID(p.LID)
 	h.SetSL(p.SL)
 	h.SetPathBits(p.PathBits)
 	if p.GRH {
@@ -201,7 +195,7 @@ func (f *File) read(c uapi.Mem, addr, length uint64) (int, error) {
 	h.SetHopLimit(p.HopLimit)
 	h.SetTrafficClass(p.TrafficClass)
 	copy(h.GID(), p.GID[:])
-	be.PutUint32(h.FlowLabel(), p.FlowLabel)
+	h.SetLabel(p.FlowLabel)
 	h.SetPKeyIndex(p.PKeyIndex)
 	b := append([]byte(h[:size:size]), p.Data...)
 	if uint64(len(b)) > length {
