@@ -7,11 +7,11 @@ import (
 	"github.com/rdmasim/rdmasim/sim/mgmt"
 )
 
-// agents are those of an InfiniBand port, which the driver asks by MAD_IFC. As on earlier cards, requests that come to QP0 and QP1 go to
-// the driver, which hands them on to the agents (process_mad; hypothesis for mlx5).
+// agents are those of an InfiniBand port, which answer packets to QP0 and QP1, and the driver by MAD_IFC.
 type agents struct {
 	sma mgmt.SMA
 	pma mgmt.PMA
+	psn uint32
 }
 
 // portInfoWidths are the codes of widths in PortInfo, by those in PTYS.

@@ -94,6 +94,7 @@ func New(e *sim.Engine, name string, bus pcie.Bus, p Params, id Identity) *Devic
 		d.ib, d.port.mute = new(ibPort), true
 		d.ib.reset(d.p.PortCapMask, d.p.PortCapMask2)
 		d.agents = newAgents(&d.p, &d.id, &d.port)
+		d.agentsAnswer = d
 	}
 	d.reset()
 	return d

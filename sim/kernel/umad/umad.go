@@ -1,6 +1,6 @@
 // Package umad is ib_mad and ib_umad of Linux: agents that programs register on a port's QP0 and QP1, the datagrams that they send and
-// get, answers that are waited for, transfers in segments (RMPP), and the hops of directed-route SMPs at an end node. Requests to the
-// port's own agents go to the device (mlx5_ib_process_mad). The facts are those of core/mad.c, mad_rmpp.c, smi.c and user_mad.c.
+// get, answers that are waited for, transfers in segments (RMPP), and the hops of directed-route SMPs at an end node. The port's own
+// agents are the device's: what a program asks its own port goes there (mlx5_ib_process_mad). The facts are those of core/mad.c, mad_rmpp.c, smi.c and user_mad.c.
 //
 // Everything runs on the thread of the engine.
 package umad
@@ -99,14 +99,12 @@ func (p *port) receive(qpn int, g *kernel.Datagram) {
 		p.answered(b, &from)
 		return
 	}
-	if !p.process(b) {
-		if a := p.claims(qpn, b); a != nil {
-			a.asked(&from, b)
-			return
-		}
-		if !p.unclaimed(b) {
-			return
-		}
+	if a := p.claims(qpn, b); a != nil {
+		a.asked(&from, b)
+		return
+	}
+	if !p.unclaimed(b) {
+		return
 	}
 	p.reply(qpn, b, g)
 }
@@ -121,7 +119,7 @@ func (p *port) header(qpn int, g *kernel.Datagram) Header {
 	return h
 }
 
-// process has the device's agents answer a request in place (mlx5_ib_process_mad). It reports false where it does not.
+// process has the device's agent answer an SMP in place (mlx5_ib_process_mad). It reports false where it does not.
 func (p *port) process(b mad.MAD) bool {
 	if !processed(b) {
 		return false
@@ -139,19 +137,9 @@ func (p *port) process(b mad.MAD) bool {
 	return true
 }
 
-// processed says whether a request is the device's.
+// processed says whether an SMP is the device's.
 func processed(b mad.MAD) bool {
-	const vendor1, vendor2, congestion = 0x09, 0x0a, 0x21
-	if b.Method() != mad.Get && b.Method() != mad.Set {
-		return false
-	}
-	switch b.Class() {
-	case mad.ClassSubnLID, mad.ClassSubnDirected:
-		return b.Attribute() != mad.AttrSMInfo
-	case mad.ClassPerf, vendor1, vendor2, congestion:
-		return true
-	}
-	return false
+	return b.Subnet() && b.Attribute() != mad.AttrSMInfo && (b.Method() == mad.Get || b.Method() == mad.Set)
 }
 
 // unclaimed answers a request that nobody has registered for (generate_unmatched_resp).
