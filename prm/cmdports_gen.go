@@ -4,6 +4,8 @@ package prm
 
 // Lengths in bytes.
 const (
+	MADIFCInSize                 = 0x110
+	MADIFCOutSize                = 0x110
 	QueryHCAVportContextInSize   = 0x10
 	QueryHCAVportContextOutSize  = 0x210
 	ModifyHCAVportContextInSize  = 0x210
@@ -35,6 +37,20 @@ const (
 	DetachFromMCGInSize          = 0x20
 	DetachFromMCGOutSize         = 0x10
 )
+
+// MADIFCIn is the in mailbox of MAD_IFC (0x50d).
+type MADIFCIn []byte
+
+func (m MADIFCIn) RemoteLID() uint32     { return bits(m, 0x08, 31, 16) }
+func (m MADIFCIn) SetRemoteLID(v uint32) { put(m, 0x08, 31, 16, v) }
+func (m MADIFCIn) Port() uint32          { return bits(m, 0x08, 7, 0) }
+func (m MADIFCIn) SetPort(v uint32)      { put(m, 0x08, 7, 0, v) }
+func (m MADIFCIn) MAD() []byte           { return m[0x10:0x110:0x110] }
+
+// MADIFCOut is the out mailbox of MAD_IFC.
+type MADIFCOut []byte
+
+func (m MADIFCOut) MAD() []byte { return m[0x10:0x110:0x110] }
 
 // QueryHCAVportContextIn is the in mailbox of QUERY_HCA_VPORT_CONTEXT (0x762).
 type QueryHCAVportContextIn []byte

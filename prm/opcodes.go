@@ -46,6 +46,7 @@ const (
 	Op2RstQP                 Opcode = 0x50a
 	OpQueryQP                Opcode = 0x50b
 	OpSQDRTSQP               Opcode = 0x50c
+	OpMADIFC                 Opcode = 0x50d
 	OpInit2InitQP            Opcode = 0x50e
 	OpCreateXRCSRQ           Opcode = 0x705
 	OpDestroyXRCSRQ          Opcode = 0x706
@@ -172,6 +173,7 @@ var commands = [...]cmdInfo{
 	{Op2RstQP, "2RST_QP", Cmd2RstQPInSize, Cmd2RstQPOutSize},
 	{OpQueryQP, "QUERY_QP", QueryQPInSize, QueryQPOutLeast},
 	{OpSQDRTSQP, "SQD_RTS_QP", ModifyQPInSize, ModifyQPOutSize},
+	{OpMADIFC, "MAD_IFC", MADIFCInSize, MADIFCOutSize},
 	{OpInit2InitQP, "INIT2INIT_QP", ModifyQPInSize, ModifyQPOutSize},
 	{OpCreateXRCSRQ, "CREATE_XRC_SRQ", CreateXRCSRQInSize, CreateXRCSRQOutSize},
 	{OpDestroyXRCSRQ, "DESTROY_XRC_SRQ", DestroyXRCSRQInSize, DestroyXRCSRQOutSize},

@@ -85,6 +85,8 @@ type HCAVportContext []byte
 
 func (h HCAVportContext) FieldSelect() uint32           { return be32(h, 0x00) }
 func (h HCAVportContext) SetFieldSelect(v uint32)       { putBE32(h, 0x00, v) }
+func (h HCAVportContext) HasSMI() bool                  { return bit(h, 0x20, 30) }
+func (h HCAVportContext) SetHasSMI(v bool)              { putBit(h, 0x20, 30, v) }
 func (h HCAVportContext) GRHRequired() bool             { return bit(h, 0x20, 28) }
 func (h HCAVportContext) SetGRHRequired(v bool)         { putBit(h, 0x20, 28, v) }
 func (h HCAVportContext) PortPhysicalState() uint32     { return bits(h, 0x20, 15, 12) }

@@ -96,6 +96,8 @@ var views = []struct {
 	{QuerySQOut(nil), 0x110, false},
 	{ModifyVportStateIn(nil), 0x10, false},
 	{ModifyVportStateOut(nil), 0x10, false},
+	{MADIFCIn(nil), 0x110, false},
+	{MADIFCOut(nil), 0x110, false},
 	{QueryHCAVportContextIn(nil), 0x10, false},
 	{QueryHCAVportContextOut(nil), 0x210, false},
 	{ModifyHCAVportContextIn(nil), 0x210, false},

@@ -141,7 +141,7 @@ func TestPathsThatCannotBe(t *testing.T) {
 		{}, {Framing: roce.InfiniBand}, {Framing: roce.RoCEv2IPv4, SrcGID: v4}, {Framing: roce.RoCEv2IPv4, DstGID: v4},
 		{Framing: roce.RoCEv1, DestQP: 1 << 24}, {Framing: roce.RoCEv1, FlowLabel: 1 << 20},
 		{Framing: roce.InfiniBand, SLID: 1}, {Framing: roce.InfiniBand, DLID: 1}, {Framing: roce.InfiniBand, SLID: 0xC000, DLID: 1},
-		{Framing: roce.InfiniBand, SLID: 1, DLID: 0xFFFF}, {Framing: roce.InfiniBand, SLID: 1, DLID: 1, SL: 16}, {Framing: roce.InfiniBand, SLID: 1, DLID: 1, VL: 15},
+		{Framing: roce.InfiniBand, SLID: 1, DLID: 0xFFFF}, {Framing: roce.InfiniBand, SLID: 1, DLID: 1, SL: 16}, {Framing: roce.InfiniBand, SLID: 1, DLID: 1, VL: 16},
 	} {
 		if _, err := roce.NewTemplate(p); !errors.Is(err, roce.ErrPath) {
 			t.Errorf("%+v: %v", p, err)

@@ -247,6 +247,9 @@ const (
 	PermissiveLID     = 0xFFFF
 )
 
+// ManagementVL is the lane of packets to QP0, which has no credits.
+const ManagementVL = 15
+
 // IsMulticastLID reports whether a LID belongs to a multicast group.
 func IsMulticastLID(lid uint16) bool { return lid >= FirstMulticastLID && lid != PermissiveLID }
 

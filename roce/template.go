@@ -125,7 +125,9 @@ func (p *Path) check() error {
 		}
 	case RoCEv2IPv6, RoCEv1:
 	case InfiniBand:
-		if p.DLID == 0 || p.DLID == PermissiveLID || p.SLID == 0 || p.SLID >= FirstMulticastLID || p.SL > 15 || p.VL > 14 {
+		permissive := p.VL == ManagementVL // is possible
+		if p.DLID == 0 || p.DLID == PermissiveLID && !permissive || p.SLID == 0 || p.SLID >= FirstMulticastLID && (p.SLID != PermissiveLID || !permissive) ||
+			p.SL > 15 || p.VL > ManagementVL {
 			return fmt.Errorf("%w: LID 0x%x to 0x%x, SL %d, VL %d", ErrPath, p.SLID, p.DLID, p.SL, p.VL)
 		}
 	default:

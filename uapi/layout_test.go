@@ -112,7 +112,10 @@ var values = map[string]uint64{
 	"sizeof(struct ib_uverbs_create_comp_channel)":                     8,
 	"sizeof(struct ib_uverbs_dealloc_pd)":                              4,
 	"sizeof(struct ib_uverbs_dereg_mr)":                                4,
-	"VFIO_DEVICE_FLAGS_RESET":                                          VFIODeviceFlagReset, "VFIO_DEVICE_FLAGS_PCI": VFIODeviceFlagPCI,
+	"IB_USER_MAD_REGISTER_AGENT":                                       UMADRegisterAgent, "IB_USER_MAD_UNREGISTER_AGENT": UMADUnregisterAgent, "IB_USER_MAD_ENABLE_PKEY": UMADEnablePKey,
+	"IB_USER_MAD_REGISTER_AGENT2": UMADRegisterAgent2, "IB_USER_MAD_USER_RMPP": UMADUserRMPP, "IB_USER_MAD_ABI_VERSION": UMADVersion,
+	"sizeof(struct ib_user_mad_hdr_old)": UMADHeaderOldSize,
+	"VFIO_DEVICE_FLAGS_RESET":            VFIODeviceFlagReset, "VFIO_DEVICE_FLAGS_PCI": VFIODeviceFlagPCI,
 	"VFIO_REGION_INFO_FLAG_READ": VFIORegionFlagRead, "VFIO_REGION_INFO_FLAG_WRITE": VFIORegionFlagWrite,
 	"VFIO_PCI_BAR0_REGION_INDEX": VFIORegionBAR0, "VFIO_PCI_CONFIG_REGION_INDEX": VFIORegionConfig, "VFIO_PCI_NUM_REGIONS": VFIORegions,
 	"VFIO_IRQ_INFO_EVENTFD": VFIOIRQFlagEventFD, "VFIO_PCI_MSIX_IRQ_INDEX": VFIOIRQMSIX, "VFIO_PCI_NUM_IRQS": VFIOIRQs,
@@ -133,7 +136,7 @@ var values = map[string]uint64{
 func TestAgainstKernelHeaders(t *testing.T) {
 	h := layout.Header{Files: []string{"rdma/rdma_user_ioctl_cmds.h", "rdma/ib_user_ioctl_cmds.h", "rdma/ib_user_ioctl_verbs.h",
 		"rdma/ib_user_verbs.h", "rdma/mlx5-abi.h", "rdma/mlx5_user_ioctl_cmds.h",
-		"linux/netlink.h", "rdma/rdma_netlink.h", "linux/vfio.h", "linux/pci_regs.h", "linux/in.h", "rdma/rdma_user_cm.h"}}
+		"linux/netlink.h", "rdma/rdma_netlink.h", "linux/vfio.h", "linux/pci_regs.h", "linux/in.h", "rdma/rdma_user_cm.h", "rdma/ib_user_mad.h", "rdma/rdma_user_ioctl.h"}}
 	// The two requests of multicast have one form.
 	members := append(tables(t).Members(""), layout.Member{Struct: "ib_uverbs_detach_mcast", Width: AttachMcastSize})
 	measured, err := h.Measure(members)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/attach/exec/seccomp"
 	"github.com/rdmasim/rdmasim/attach/exec/ucm"
+	"github.com/rdmasim/rdmasim/attach/exec/umad"
 	"github.com/rdmasim/rdmasim/attach/exec/uverbs"
 	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/sim/kernel/cm"
@@ -32,10 +33,19 @@ const mostDrains = 16
 // filesOfChannel are the descriptors of the supervisor for a channel file.
 const filesOfChannel = 1
 
-// channel is an open channel file.
+// An umad file (/dev/infiniband/umadN) is served in the same way. Its reads are handed over, too, and what waits is a read.
+
+// channel is an open channel file, or an umad file.
 type channel struct {
-	t     *channels
-	f     *ucm.File
+	t *channels
+	f interface {
+		Readable() bool
+		OnReadable(func())
+		Close()
+	}
+	cm    *ucm.File    // f, if it is a channel file
+	umad  *umad.File   // f, if it is an umad file
+	dev   *device      // of an umad file
 	inode uverbs.Inode // of the pipe
 	pipe  int          // its other end
 	proc  *process     // that opened it
@@ -48,7 +58,7 @@ type channel struct {
 
 }
 
-// waiter is a thread in GET_EVENT.
+// waiter is a thread in GET_EVENT, or in a read of an umad file.
 type waiter struct {
 	x    seccomp.Notif
 	proc *process
@@ -84,19 +94,22 @@ func newChannels(s *session) (*channels, error) {
 	return t, nil
 }
 
-// open answers an open of the channel device. It runs on the engine's thread.
-func (t *channels) open(l *seccomp.Listener, x *seccomp.Notif, flags uint64) {
-	err := t.openFor(l, x, flags)
+// open answers an open of a device's umad file, or of the channel device. It runs on the engine's thread.
+func (t *channels) open(l *seccomp.Listener, x *seccomp.Notif, flags uint64, d *device) {
+	err := t.openFor(l, x, flags, d)
 	if err == nil {
 		return
 	}
-	if t.s.refused != nil {
-		t.s.refused("rdma_cm: %v", err)
+	if name := "rdma_cm"; t.s.refused != nil {
+		if d != nil {
+			name = "umad of " + d.name
+		}
+		t.s.refused("%s: %v", name, err)
 	}
 	_ = l.Fail(x.ID, errno(err))
 }
 
-func (t *channels) openFor(l *seccomp.Listener, x *seccomp.Notif, flags uint64) error {
+func (t *channels) openFor(l *seccomp.Listener, x *seccomp.Notif, flags uint64, d *device) error {
 	tid := int(x.PID)
 	proc, err := t.s.procs.ofCaller(tid)
 	if err != nil {
@@ -105,10 +118,18 @@ func (t *channels) openFor(l *seccomp.Listener, x *seccomp.Notif, flags uint64) 
 	if err := t.s.m.loadCM(); err != nil {
 		return err
 	}
+	if d != nil {
+		if err := t.s.m.loadUMAD(); err != nil {
+			return err
+		}
+		if err := t.s.ports.watch(); err != nil { // a subnet manager may change them
+			return err
+		}
+	}
 	if err := proc.files.Take(filesOfChannel); err != nil {
 		return err
 	}
-	ch, err := t.create(l, x, proc, flags)
+	ch, err := t.create(l, x, proc, flags, d)
 	if err != nil {
 		proc.files.Give(filesOfChannel)
 		return err
@@ -119,7 +140,7 @@ func (t *channels) openFor(l *seccomp.Listener, x *seccomp.Notif, flags uint64) 
 }
 
 // create makes the pipe, gives the program its end, and answers the call.
-func (t *channels) create(l *seccomp.Listener, x *seccomp.Notif, proc *process, flags uint64) (_ *channel, err error) {
+func (t *channels) create(l *seccomp.Listener, x *seccomp.Notif, proc *process, flags uint64, d *device) (_ *channel, err error) {
 	var ends [2]int
 	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
 		return nil, err
@@ -137,15 +158,26 @@ func (t *channels) create(l *seccomp.Listener, x *seccomp.Notif, proc *process, 
 	if err != nil {
 		return nil, err
 	}
-	at, err := t.place(l, x, proc, ends[0], flags&unix.O_CLOEXEC != 0)
+	at, err := t.place(l, x, proc, ends[0], flags&unix.O_CLOEXEC != 0, d != nil)
 	if err != nil {
 		return nil, err
 	}
 	if err := unix.EpollCtl(t.epoll, unix.EPOLL_CTL_ADD, ends[1], &unix.EpollEvent{Fd: int32(ends[1])}); err != nil {
 		return nil, err
 	}
-	ch := &channel{t: t, f: ucm.Open(t.cm.Open(kernel.Caller{}, proc.kern), t.s.m.number), inode: uverbs.Inode{Dev: st.Dev, Ino: st.Ino}, pipe: ends[1], proc: proc}
-	ch.f.Logf, ch.f.Objects = t.s.refused, proc.objects
+	ch := &channel{t: t, inode: uverbs.Inode{Dev: st.Dev, Ino: st.Ino}, pipe: ends[1], proc: proc, dev: d}
+	if d != nil {
+		f, err := t.s.m.umad.Open(d.kern)
+		if err != nil {
+			return nil, err
+		}
+		ch.umad = &umad.File{File: f, Logf: t.s.refused}
+		ch.f = ch.umad
+	} else {
+		ch.cm = ucm.Open(t.cm.Open(kernel.Caller{}, proc.kern), t.s.m.number)
+		ch.cm.Logf, ch.cm.Objects = t.s.refused, proc.objects
+		ch.f = ch.cm
+	}
 	ch.f.OnReadable(ch.onReadable)
 	_ = l.Return(x.ID, int64(at))
 	return ch, nil
@@ -295,17 +327,29 @@ type cmCaller struct {
 // Channel implements ucm.Caller.
 func (c *cmCaller) Channel(fd int) (*ucm.File, error) {
 	ch, err := c.t.find(c.tid, fd)
-	if err != nil || ch == nil {
+	if err != nil || ch == nil || ch.cm == nil {
 		return nil, err
 	}
 	c.touched = append(c.touched, ch)
-	return ch.f, nil
+	return ch.cm, nil
 }
 
 // command carries out a command and answers the call, or lets the thread wait.
 func (t *channels) command(l *seccomp.Listener, x *seccomp.Notif, ch *channel, proc *process) {
 	c := &cmCaller{caller: caller{l: l, id: x.ID, tid: int(x.PID), proc: proc}, t: t}
-	e, err := ch.f.Write(c, x.Args[1], x.Args[2])
+	n := int64(x.Args[2])
+	var e syscall.Errno
+	var err error
+	switch {
+	case ch.cm != nil:
+		e, err = ch.cm.Write(c, x.Args[1], x.Args[2])
+	case x.Nr == unix.SYS_READ:
+		var got int
+		got, e, err = ch.umad.Read(c, x.Args[1], x.Args[2])
+		n = int64(got)
+	default:
+		e = ch.umad.Write(c, x.Args[1], x.Args[2])
+	}
 	t.s.procs.streams.Flush()
 	// The program may look at its descriptors as soon as it has the answer.
 	ch.show()
@@ -313,12 +357,12 @@ func (t *channels) command(l *seccomp.Listener, x *seccomp.Notif, ch *channel, p
 		other.show()
 	}
 	switch {
-	case errors.Is(err, ucm.ErrWait):
+	case errors.Is(err, ucm.ErrWait), errors.Is(err, umad.ErrWait):
 		t.wait(l, x, ch, proc)
 	case e != 0:
 		_ = l.Fail(x.ID, e)
 	default:
-		_ = l.Done(x.ID, int64(x.Args[2]))
+		_ = l.Done(x.ID, n)
 	}
 }
 

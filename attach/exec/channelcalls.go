@@ -11,11 +11,28 @@ import (
 	"github.com/rdmasim/rdmasim/attach/exec/procmem"
 	"github.com/rdmasim/rdmasim/attach/exec/seccomp"
 	"github.com/rdmasim/rdmasim/attach/exec/tree"
+	"github.com/rdmasim/rdmasim/uapi"
 )
 
 // channelRanges are the numbers of descriptors of channel files. The first lie where select(2) and the usual limit of descriptors end. The
-// others are for programs with hundreds of channels, and below 65,536, since a library keeps tables by these numbers.
-var channelRanges = [...]struct{ first, end int }{{768, firstNetlinkFD}, {8192, 16384}}
+// others are for programs with hundreds of channels, and below 65,536, since a library keeps tables by these numbers. The last are those of
+// umad files.
+var channelRanges = [...]struct{ first, end int }{{768, firstNetlinkFD}, {8192, 16384}, {firstUMADFD, 768}}
+
+// firstUMADFD is the first number of umad files. Of these reads are handed over, too.
+const firstUMADFD = 736
+
+// umadRange is the place of their numbers in channelRanges.
+const umadRange = 2
+
+// umadRules hand over what programs do to umad files beside what is done to channel files.
+func umadRules() []seccomp.Rule {
+	r := []seccomp.Rule{numbered(unix.SYS_READ, firstUMADFD, channelRanges[umadRange].end)}
+	for _, call := range []uint32{uapi.UMADRegisterAgent, uapi.UMADUnregisterAgent, uapi.UMADEnablePKey, uapi.UMADRegisterAgent2} {
+		r = append(r, numbered(unix.SYS_IOCTL, firstUMADFD, channelRanges[umadRange].end, seccomp.Test{Arg: 1, Value: call}))
+	}
+	return r
+}
 
 // restartSys is ERESTARTSYS, which the kernel turns into EINTR or a restart of the call, as the handler of the signal has it.
 const restartSys = 512
@@ -39,12 +56,15 @@ func channelRules(paths bool) (r []seccomp.Rule) {
 
 // place puts a file into the caller's table, at a number by which the filter knows it. Where the limit of descriptors is lower than the
 // numbers, it is raised for a moment, as far as it may be: who has a descriptor keeps it.
-func (t *channels) place(l *seccomp.Listener, x *seccomp.Notif, proc *process, fd int, cloexec bool) (int, error) {
+func (t *channels) place(l *seccomp.Listener, x *seccomp.Notif, proc *process, fd int, cloexec, umad bool) (int, error) {
 	tid := int(x.PID)
 	for i, r := range channelRanges {
+		if umad != (i == umadRange) {
+			continue
+		}
 		at, err := freeFD(tid, r.first, r.end, proc.channels[i])
-		if errors.Is(err, errNoNumber) && i == len(channelRanges)-1 {
-			return t.placeAbove(l, x, proc, fd, cloexec)
+		if errors.Is(err, errNoNumber) && i >= umadRange-1 {
+			return t.placeAbove(l, x, proc, fd, cloexec, i)
 		}
 		if errors.Is(err, errNoNumber) {
 			continue
@@ -59,7 +79,7 @@ func (t *channels) place(l *seccomp.Listener, x *seccomp.Notif, proc *process, f
 }
 
 // placeAbove is place beyond the limit of descriptors.
-func (t *channels) placeAbove(l *seccomp.Listener, x *seccomp.Notif, proc *process, fd int, cloexec bool) (int, error) {
+func (t *channels) placeAbove(l *seccomp.Listener, x *seccomp.Notif, proc *process, fd int, cloexec bool, last int) (int, error) {
 	tid := int(x.PID)
 	pid, err := threadGroup(tid)
 	if err != nil {
@@ -69,14 +89,13 @@ func (t *channels) placeAbove(l *seccomp.Listener, x *seccomp.Notif, proc *proce
 	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &was); err != nil {
 		return 0, err
 	}
-	r := channelRanges[len(channelRanges)-1]
+	r := channelRanges[last]
 	raised := unix.Rlimit{Cur: min(was.Max, uint64(r.end)), Max: was.Max}
 	if raised.Cur <= was.Cur || unix.Prlimit(pid, unix.RLIMIT_NOFILE, &raised, nil) != nil {
 		t.full()
 		return 0, fmt.Errorf("%w: %w", errNoNumber, unix.EMFILE)
 	}
 	defer func() { _ = unix.Prlimit(pid, unix.RLIMIT_NOFILE, &was, nil) }()
-	last := len(channelRanges) - 1
 	at, err := freeFD(tid, r.first, r.end, proc.channels[last])
 	if err != nil {
 		t.full()
@@ -92,19 +111,23 @@ func (n *notifier) openChannelPath(x *seccomp.Notif, p *procmem.Process) {
 	if x.Nr == unix.SYS_OPENAT {
 		flags = x.Args[2]
 	}
-	if name, ok := cString(p, x.Args[pathArg(x.Nr)]); !ok || !tree.IsChannel(name) {
+	name, ok := cString(p, x.Args[pathArg(x.Nr)])
+	if k, umad := tree.UMADIndex(name); ok && umad && n.s.m.net.InfiniBand() && k < len(n.s.m.devs) {
+		n.openChannel(x, flags, n.s.m.devs[k])
+	} else if ok && tree.IsChannel(name) {
+		n.openChannel(x, flags, nil)
+	} else {
 		_ = n.l.Continue(x.ID)
-		return
 	}
-	n.openChannel(x, flags)
 }
 
-func (n *notifier) openChannel(x *seccomp.Notif, flags uint64) {
+// openChannel opens the umad file of a device, or the channel device.
+func (n *notifier) openChannel(x *seccomp.Notif, flags uint64, d *device) {
 	n.askedForDevices.Store(true)
-	n.s.eng.do(func() { n.s.channels.open(n.l, x, flags) })
+	n.s.eng.do(func() { n.s.channels.open(n.l, x, flags, d) })
 }
 
-// writeChannel answers a write to a descriptor that may be of a channel file.
+// writeChannel answers a write to a descriptor that may be of a channel file, or a read of one that may be of an umad file.
 func (n *notifier) writeChannel(x *seccomp.Notif) {
 	tid, fd := int(x.PID), int(int32(x.Args[0]))
 	if st, err := statFD(tid, fd); err != nil || !isPipe(st) {
@@ -115,7 +138,7 @@ func (n *notifier) writeChannel(x *seccomp.Notif) {
 		n.s.files.reap()
 		n.s.channels.reap()
 		ch, err := n.s.channels.find(tid, fd)
-		if err != nil || ch == nil {
+		if err != nil || ch == nil || x.Nr == unix.SYS_READ && ch.umad == nil {
 			_ = n.l.Continue(x.ID)
 			return
 		}
@@ -140,13 +163,13 @@ func (n *notifier) dupChannel(x *seccomp.Notif) {
 			_ = n.l.Continue(x.ID)
 			return
 		}
-		if err := n.s.channels.dup(n.l, x, fd); err != nil {
+		if err := n.s.channels.dup(n.l, x, fd, ch.umad != nil); err != nil {
 			_ = n.l.Fail(x.ID, errno(err))
 		}
 	})
 }
 
-func (t *channels) dup(l *seccomp.Listener, x *seccomp.Notif, fd int) error {
+func (t *channels) dup(l *seccomp.Listener, x *seccomp.Notif, fd int, umad bool) error {
 	proc, err := t.s.procs.ofThread(int(x.PID))
 	if err != nil {
 		return err
@@ -165,7 +188,7 @@ func (t *channels) dup(l *seccomp.Listener, x *seccomp.Notif, fd int) error {
 		return err
 	}
 	defer unix.Close(copied)
-	at, err := t.place(l, x, proc, copied, x.Nr == unix.SYS_FCNTL && x.Args[1] == unix.F_DUPFD_CLOEXEC)
+	at, err := t.place(l, x, proc, copied, x.Nr == unix.SYS_FCNTL && x.Args[1] == unix.F_DUPFD_CLOEXEC, umad)
 	if err != nil {
 		return err
 	}

@@ -47,6 +47,8 @@ type Config struct {
 	// DynamicUARs offers UAR objects to libraries that know them, in place of a table of
 	// static registers.
 	DynamicUARs bool
+	// NoSubnetManager leaves the ports of InfiniBand to a subnet manager among the programs, such as opensm.
+	NoSubnetManager bool
 	// OwnNetwork gives the programs a network namespace in which each Ethernet device has an interface with its address.
 	OwnNetwork bool
 	// CopyQueues leaves the memory of queues where libraries put it by themselves, and

@@ -50,8 +50,11 @@ func (n *notifier) fstat(x *seccomp.Notif, addr uint64) {
 	}
 	var rdev uint64
 	n.s.eng.do(func() {
-		if _, ok := n.s.channels.byInode[uverbs.Inode{Dev: st.Dev, Ino: st.Ino}]; ok {
+		if ch, ok := n.s.channels.byInode[uverbs.Inode{Dev: st.Dev, Ino: st.Ino}]; ok {
 			rdev = unix.Mkdev(tree.ChannelMajor, tree.ChannelMinor)
+			if ch.umad != nil {
+				rdev = unix.Mkdev(tree.Major, uint32(n.s.m.number(ch.dev.kern)))
+			}
 		} else if k := n.s.files.deviceOf(tid, fd, st); k >= 0 {
 			rdev = unix.Mkdev(tree.Major, uint32(tree.FirstMinor+k))
 		}

@@ -72,6 +72,7 @@ func command(args []string) int {
 	f.BoolVar(&cfg.PathCalls, "path-calls", false, "")
 	f.BoolVar(&cfg.settle, "settle", false, "")
 	f.BoolVar(&cfg.NoODP, "no-odp", false, "")
+	f.BoolVar(&cfg.NoSubnetManager, "no-sm", false, "")
 	f.BoolVar(&cfg.OwnNetwork, "own-network", false, "")
 	f.BoolVar(&cfg.CopyQueues, "copy-queues", false, "")
 	f.DurationVar(&cfg.Grace, "grace", 0, "")

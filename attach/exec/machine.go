@@ -17,6 +17,7 @@ import (
 	"github.com/rdmasim/rdmasim/sim/hca"
 	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/sim/kernel/cm"
+	"github.com/rdmasim/rdmasim/sim/kernel/umad"
 	"github.com/rdmasim/rdmasim/sim/mem"
 	"github.com/rdmasim/rdmasim/sim/odp"
 	"github.com/rdmasim/rdmasim/sim/pcie"
@@ -39,6 +40,7 @@ type machine struct {
 	macs map[netip.Addr]kernel.MAC
 	net  *network.Network
 	cm   *cm.Manager
+	umad *umad.Manager // ib_mad and ib_umad
 	// admin is the subnet administrator of an InfiniBand network; nil until it is asked.
 	admin *sa.Node
 	// timers are those of the connection manager.
@@ -94,9 +96,14 @@ func newMachine(cfg *Config) (*machine, error) {
 		}
 		hcas = append(hcas, m.guests.Devices()...)
 	}
-	m.net = network.New(m.eng, p, hcas)
+	join := network.New
+	if cfg.NoSubnetManager {
+		join = network.NewUnmanaged
+	}
+	m.net = join(m.eng, p, hcas)
 	m.timers = &timers{}
 	m.cm = cm.New(m.eng, "host", cm.Params{Syscall: p.Kernel.Syscall, Wakeup: p.Kernel.Wakeup}, m.timers)
+	m.umad = umad.New(m.eng, m.timers)
 	if !cfg.OwnNetwork {
 		m.addOtherAddresses()
 	}
@@ -107,6 +114,7 @@ func newMachine(cfg *Config) (*machine, error) {
 		if err := m.cm.AddDevice(d.kern); err != nil {
 			return nil, err
 		}
+		m.umad.AddDevice(d.kern)
 	}
 	return m, nil
 }
@@ -153,6 +161,17 @@ func (m *machine) loadCM() error {
 	return nil
 }
 
+// loadUMAD has the devices answer management datagrams, and gives programs a way to send some.
+func (m *machine) loadUMAD() error {
+	m.umad.Unclaimed = func(d *kernel.Device, b mad.MAD) bool {
+		return d == m.devs[0].kern && m.net.AnswerSMInfo(b)
+	}
+	m.umad.Served = func(d *kernel.Device, class uint8) bool {
+		return class == mad.ClassCM || class == mad.ClassSubnAdm && m.admin != nil && d == m.devs[0].kern
+	}
+	return m.umad.Load()
+}
+
 // inBroadcast tells the connection manager what group a device's interface is in.
 func (m *machine) inBroadcast(h *hca.Device, r mad.MCMemberRecord) {
 	for _, d := range m.devs {
@@ -182,6 +201,9 @@ func (m *machine) addGuests(cfg *Config) error {
 	return nil
 }
 
+// nodeDescription is what the host has called a device, as the service rdma-ndd does.
+func nodeDescription(device string) string { return "rdmasim " + device }
+
 func (m *machine) bringUp(d *device) error {
 	var err error
 	if d.kern, err = kernel.NewDevice(m.eng, d.name, d.link, m.mem, m.prof.Kernel); err != nil {
@@ -190,6 +212,9 @@ func (m *machine) bringUp(d *device) error {
 	id := d.hca.Identity()
 	ip := netip.AddrFrom4(id.IPv4)
 	if m.net.InfiniBand() {
+		if err := d.kern.SetNodeDescription(nodeDescription(d.name)); err != nil {
+			return err
+		}
 		d.kern.SetIPoIBNeighbours(m.portOf)
 		return d.kern.AddIP(ip)
 	}

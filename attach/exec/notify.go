@@ -110,7 +110,7 @@ func (n *notifier) answer(x *seccomp.Notif) {
 		n.openNetlink(x)
 	case unix.SYS_SENDTO, unix.SYS_SENDMSG:
 		n.sendNetlink(x)
-	case unix.SYS_WRITE:
+	case unix.SYS_WRITE, unix.SYS_READ:
 		n.writeChannel(x)
 	case unix.SYS_DUP, unix.SYS_FCNTL:
 		n.dupChannel(x)
@@ -149,6 +149,9 @@ func (n *notifier) ioctl(x *seccomp.Notif) {
 		_ = n.l.Fail(x.ID, errno(err))
 		return
 	case f == nil:
+		if n.ioctlUMAD(x) {
+			return
+		}
 		// Another file: the kernel answers.
 		_ = n.l.Continue(x.ID)
 		return
@@ -168,6 +171,27 @@ func (n *notifier) ioctl(x *seccomp.Notif) {
 		return
 	}
 	_ = n.l.Done(x.ID, 0)
+}
+
+// ioctlUMAD carries out a call on an umad file. It reports false for one on another file.
+func (n *notifier) ioctlUMAD(x *seccomp.Notif) bool {
+	tid := int(x.PID)
+	ch, err := n.s.channels.find(tid, int(int32(x.Args[0])))
+	if err != nil || ch == nil || ch.umad == nil {
+		return false
+	}
+	proc, err := n.s.procs.ofThread(tid)
+	if err != nil {
+		_ = n.l.Fail(x.ID, errno(err))
+		return true
+	}
+	c := &caller{l: n.l, id: x.ID, tid: tid, proc: proc, t: n.s.procs}
+	if e := ch.umad.Ioctl(c, uint32(x.Args[1]), x.Args[2]); e != 0 {
+		_ = n.l.Fail(x.ID, e)
+		return true
+	}
+	_ = n.l.Done(x.ID, 0)
+	return true
 }
 
 // errno is the errno inside an error, EIO when there is none.

@@ -173,7 +173,10 @@ func (n *notifier) open(x *seccomp.Notif, f tree.Found, flags uint64) {
 	if flags&unix.O_PATH != 0 {
 		flags &= unix.O_CLOEXEC | unix.O_DIRECTORY | unix.O_NOFOLLOW
 	} else if f.Kind == tree.ChannelFile {
-		n.openChannel(x, flags)
+		n.openChannel(x, flags, nil)
+		return
+	} else if f.Kind == tree.UMADDevice {
+		n.openChannel(x, flags, n.s.m.devs[f.Index])
 		return
 	}
 	const changes = unix.O_CREAT | unix.O_TRUNC | unix.O_TMPFILE&^unix.O_DIRECTORY

@@ -49,6 +49,8 @@ var foreignPrograms = []program{
 		works: "shows each below a host bridge of its own", everybody: true},
 	{name: "dpdk-devbind.py", pkg: "dpdk", runs: "dpdk-devbind.py --status-dev net", out: `0001:01:00.0 '.*' if=sim0 drv=mlx5_core`, works: "lists them; nothing can be bound"},
 	{name: "ibstat", pkg: "infiniband-diags", runs: "ibstat", out: "CA 'mlx5_0'\nState: Active\nRate: 100", works: "shows devices and ports"},
+	{name: "ibnetdiscover", pkg: "infiniband-diags", runs: "ibnetdiscover", flags: []string{"-profile", "connectx-5-ib", "-devices", "3"},
+		out: `Switch\s+3 .*"rdmasim switch"`, works: "shows the fabric, as `iblinkinfo`, `smpquery`, `saquery`, `perfquery`, `ibping` and others do", needs: "an InfiniBand profile"},
 	{name: "ibv_devinfo", pkg: "ibverbs-utils", runs: "ibv_devinfo -v", out: `hca_id:\s+mlx5_0` + "\n" + `state:\s+PORT_ACTIVE`, works: "shows all attributes"},
 	{name: "rdma", pkg: "iproute2", runs: "rdma link", out: `link mlx5_0/1 state ACTIVE physical_state LINK_UP *\n`, works: "shows links; an interface only with `--own-network`"},
 }

@@ -48,6 +48,7 @@ func rules(paths, odp bool) []seccomp.Rule {
 	r = append(r, netlinkRules()...)
 	r = append(r, fstatRules()...)
 	r = append(r, channelRules(paths)...)
+	r = append(r, umadRules()...)
 	if odp {
 		r = append(r, memoryRules()...)
 	}

@@ -54,13 +54,29 @@ func Identity(k int) hca.Identity {
 
 // New joins devices. A single one is at a cable whose other end is open.
 func New(e *sim.Engine, p *profile.Profile, devices []*hca.Device) *Network {
+	n := joined(e, p, devices)
+	if n.manager != nil {
+		n.manager.Sweep()
+	}
+	return n
+}
+
+// NewUnmanaged joins devices as New does. The ports of InfiniBand wait for a subnet manager that is not the model's.
+func NewUnmanaged(e *sim.Engine, p *profile.Profile, devices []*hca.Device) *Network {
+	n := joined(e, p, devices)
+	if n.manager != nil {
+		n.manager.Retire()
+	}
+	return n
+}
+
+func joined(e *sim.Engine, p *profile.Profile, devices []*hca.Device) *Network {
 	n := &Network{eng: e, prof: p}
 	if p.Link.InfiniBand {
 		n.manager = link.NewSubnetManager(e, link.DefaultFabric(), p.Link.IB.Sweep)
-		defer n.manager.Sweep()
 	}
 	if len(devices) > 2 {
-		sw := link.NewSwitch(e, "switch", p.Switch)
+		sw := newSwitch(e, p)
 		n.sw = sw
 		for _, d := range devices {
 			c := link.NewCable(e, p.Link, d.Name(), "switch/"+d.Name())
@@ -83,6 +99,21 @@ func New(e *sim.Engine, p *profile.Profile, devices []*hca.Device) *Network {
 	return n
 }
 
+// SwitchGUID is that of the switch, and administratorGUID of the host of the subnet manager: behind those of devices.
+const (
+	SwitchGUID        = 0x0002_c903_0000_01ff
+	administratorGUID = 0x0002_c903_0000_01fe
+)
+
+// newSwitch makes the switch. On InfiniBand it is a node of the subnet.
+func newSwitch(e *sim.Engine, p *profile.Profile) *link.Switch {
+	sw := link.NewSwitch(e, "switch", p.Switch)
+	if p.Link.InfiniBand {
+		sw.Describe(SwitchGUID, "rdmasim switch")
+	}
+	return sw
+}
+
 // NewManaged joins devices as New does, or InfiniBand devices, however many, by a switch at which a host with the subnet
 // manager and its administrator is too.
 func NewManaged(e *sim.Engine, p *profile.Profile, devices []*hca.Device) *Network {
@@ -94,16 +125,17 @@ func NewManaged(e *sim.Engine, p *profile.Profile, devices []*hca.Device) *Netwo
 	f.SMLID = f.FirstLID + uint16(len(devices))
 	n.manager = link.NewSubnetManager(e, f, p.Link.IB.Sweep)
 	defer n.manager.Sweep()
-	sw := link.NewSwitch(e, "switch", p.Switch)
+	sw := newSwitch(e, p)
 	own := link.NewCable(e, p.Link, managerPort, "switch/"+managerPort)
 	n.admin = sa.New(own.End(0), &p.Link.IB, sw)
 	for _, d := range devices {
 		c := link.NewCable(e, p.Link, d.Name(), "switch/"+d.Name())
 		sw.Plug(c.End(1))
 		n.join(d, c.End(0), sw)
-		n.admin.Enter(sa.Member{Managed: d, GUID: d.Identity().GUID, Description: d.Name(), At: sw.Ports() - 1})
+		n.admin.Enter(sa.Member{Managed: d, GUID: d.Identity().GUID, Description: d.Name(), At: sw.Ports() - 1, SMA: d.SMA})
 	}
 	sw.Plug(own.End(1))
+	n.admin.Manage(n.manager, administratorGUID, "rdmasim "+managerPort, sw.Ports()-1)
 	n.ports = append(n.ports, port{name: managerPort, link: own.End(0)})
 	n.manager.Add(own.End(0), n.admin, sw, sw.Ports()-1)
 	return n
@@ -118,7 +150,7 @@ func (noSwitch) SetGroup(uint16, []int) {}
 // others: out sends its answers. The interface of each port is in IPoIB's broadcast group then: joined gets its record. nil: the links
 // are Ethernet, or a host of its own has it.
 func (n *Network) Administrator(out func(to *sa.Peer, m mad.MAD), joined func(*hca.Device, mad.MCMemberRecord)) *sa.Node {
-	if n.manager == nil || n.admin != nil {
+	if n.manager == nil || n.admin != nil || n.manager.Retired() {
 		return nil
 	}
 	groups := sa.Groups(noSwitch{})
@@ -127,8 +159,10 @@ func (n *Network) Administrator(out func(to *sa.Peer, m mad.MAD), joined func(*h
 	}
 	n.admin = sa.NewHosted(n.devices[0], &n.prof.Link.IB, groups, out)
 	for at, d := range n.devices {
-		n.admin.Enter(sa.Member{Managed: d, GUID: d.Identity().GUID, Description: d.Name(), At: at})
+		n.admin.Enter(sa.Member{Managed: d, GUID: d.Identity().GUID, Description: d.Name(), At: at, SMA: d.SMA})
 	}
+	n.admin.Manage(n.manager, n.devices[0].Identity().GUID, "", 0)
+	n.devices[0].SetSubnetManager()
 	for _, d := range n.devices {
 		if r, ok := n.admin.JoinBroadcast(d); ok {
 			joined(d, r)
@@ -139,6 +173,12 @@ func (n *Network) Administrator(out func(to *sa.Peer, m mad.MAD), joined func(*h
 
 // managerPort is the name of the subnet manager's port in captures and scripts of faults.
 const managerPort = "sm"
+
+// AnswerSMInfo answers a request for SMInfo as the subnet manager of the model, on the host of the first device. It reports false for
+// others.
+func (n *Network) AnswerSMInfo(m mad.MAD) bool {
+	return n.manager != nil && n.admin != nil && n.manager.AnswerSMInfo(m, n.devices[0].Identity().GUID)
+}
 
 // Forget says that the host of a device has gone without a word: its port is in no multicast group any more.
 func (n *Network) Forget(d *hca.Device) {

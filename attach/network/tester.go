@@ -163,6 +163,9 @@ func (t *Tester) SetLink(guid uint64, up bool) error {
 // ConfigureSubnet has the subnet manager give something else to the ports.
 func (t *Tester) ConfigureSubnet(c verbs.SubnetConfig) error {
 	m := t.n.manager
+	if m != nil && m.Retired() {
+		return fmt.Errorf("the subnet has a manager of its own: %w", syscall.EOPNOTSUPP)
+	}
 	if m == nil {
 		return fmt.Errorf("a subnet manager on Ethernet: %w", syscall.EOPNOTSUPP)
 	}

@@ -135,6 +135,7 @@ the program, or 2 if it cannot be started.`,
 	f.BoolVar(&odp, "odp", true, "on-demand paging, as far as the profile's device has it; without it no call that changes the memory of a program waits for the supervisor")
 	f.BoolVarP(&verbose, "verbose", "v", false, "print why calls of the program are refused")
 	f.BoolVar(&refused, "refused", false, "list what is not available to programs, and what they see instead")
+	f.BoolVar(&cfg.NoSubnetManager, "no-subnet-manager", false, "leave the ports of InfiniBand to a subnet manager among the programs (opensm)")
 	f.BoolVar(&cfg.OwnNetwork, "own-network", false, "give the programs a network of their own, in which each device has an interface with its address (sim0, ...; on InfiniBand ib0, ...); they reach no other host by IP")
 	f.BoolVar(&cfg.PathCalls, "path-calls", false, "as root, offer the device files as for an ordinary user: by answering path calls, without mounts")
 	return c

@@ -39,12 +39,18 @@ const (
 
 // Attributes of subnet administration.
 const (
-	AttrClassPortInfo  = 0x0001
-	AttrInformInfo     = 0x0003
-	AttrNodeRecord     = 0x0011
-	AttrPortInfoRecord = 0x0012
-	AttrPathRecord     = 0x0035
-	AttrMCMemberRecord = 0x0038
+	AttrClassPortInfo    = 0x0001
+	AttrInformInfo       = 0x0003
+	AttrNodeRecord       = 0x0011
+	AttrPortInfoRecord   = 0x0012
+	AttrSwitchInfoRecord = 0x0014
+	AttrLFTRecord        = 0x0015
+	AttrSMInfoRecord     = 0x0018
+	AttrLinkRecord       = 0x0020
+	AttrGUIDInfoRecord   = 0x0030
+	AttrPKeyTableRecord  = 0x0033
+	AttrPathRecord       = 0x0035
+	AttrMCMemberRecord   = 0x0038
 )
 
 // Status of an answer: those of every class, and those of subnet administration.

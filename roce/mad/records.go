@@ -4,12 +4,16 @@ import "github.com/rdmasim/rdmasim/roce"
 
 // Sizes of records.
 const (
-	ClassPortInfoSize  = 72
-	InformInfoSize     = 36
-	NodeRecordSize     = 108
-	PortInfoRecordSize = 68
-	PathRecordSize     = 64
-	MCMemberRecordSize = 52
+	ClassPortInfoSize    = 72
+	InformInfoSize       = 36
+	NodeRecordSize       = 108
+	PortInfoRecordSize   = 68
+	PathRecordSize       = 64
+	SwitchInfoRecordSize = 24
+	LinkRecordSize       = 8
+	SMInfoRecordSize     = 32
+	BlockRecordSize      = 72 // of a table that is asked for by blocks
+	MCMemberRecordSize   = 52
 )
 
 // Selector says how to compare a component that is a limit.

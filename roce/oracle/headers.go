@@ -159,13 +159,10 @@ func (j *judge) infiniBand(r *rec, flow string) {
 	if got, want, ok := p.VCRC(); ok && got != want && r.Fate != Corrupted {
 		j.verdict(Violation, "OR-026", r.Number, flow, "VCRC %#04x, the bytes have %#04x", got, want)
 	}
-	if h, q := p.LRH(), p.BTH().DestQP(); (h.VL() == managementVL) != (q == 0) {
+	if h, q := p.LRH(), p.BTH().DestQP(); (h.VL() == roce.ManagementVL) != (q == 0) {
 		j.verdict(Violation, "OR-026", r.Number, flow, "QPN %#x on VL %d", q, h.VL())
 	}
 }
-
-// managementVL carries subnet management, to QP0 and nothing else.
-const managementVL = 15
 
 func address(g roce.GID) string {
 	if g.IsIPv4() {

@@ -11,13 +11,19 @@ import (
 type receiveEngine struct {
 	*units
 	qps          *queuePairs
-	nic          *nic     // nil: RDMA only
-	reqAt, rspAt sim.Time // the last request, the last response takes effect then
-	drained      sim.Time // the engine took the last packet out of the port's buffer then
-	lateWire     LateWire // nil: no frame is planned
-	plans        bool     // frames of the wire are planned
+	nic          *nic        // nil: RDMA only
+	reqAt, rspAt sim.Time    // the last request, the last response takes effect then
+	drained      sim.Time    // the engine took the last packet out of the port's buffer then
+	lateWire     LateWire    // nil: no frame is planned
+	agentsAnswer madAnswerer // nil: the port has no agents
+	plans        bool        // frames of the wire are planned
 	arrivals     arrivals
 	effects      sim.Lane // received packets that take effect
+}
+
+// madAnswerer has the port's agents answer a packet to QP0 or QP1. It reports false for what the driver gets.
+type madAnswerer interface {
+	answersMAD(p *roce.Packet) bool
 }
 
 // Plan foresees a frame that is on its way. A device whose engines may stand still, that
@@ -303,8 +309,9 @@ func (d *receiveEngine) stray(f *roce.Frame, q *qp) {
 	case dest == multicastQPN:
 		d.qps.toGroup(f)
 		return
-	case dest == gsiQPN && d.qps.special[gsiQPN] != nil && d.qps.special[gsiQPN].admits(p):
-		d.qps.special[gsiQPN].responder.request(f)
+	case dest <= gsiQPN && d.agentsAnswer != nil && d.agentsAnswer.answersMAD(p):
+	case dest <= gsiQPN && d.qps.special[dest] != nil && d.qps.special[dest].admits(p):
+		d.qps.special[dest].responder.request(f)
 		return
 	case p.Op.Transport() == roce.DC:
 		d.qps.toTarget(f)

@@ -25,7 +25,7 @@ type avPath struct {
 // path finds the header for an address vector, which must be whole. ok is false in
 // what it returns when the source address is not in the table or does not suit the
 // destination.
-func (p *avPaths) path(d *addresses, av prm.AVSegment, pkey uint16) *avPath {
+func (p *avPaths) path(d *addresses, av prm.AVSegment, pkey uint16, qp0 bool) *avPath {
 	key := av.Path()
 	h := uint8(0)
 	for _, b := range key {
@@ -34,7 +34,7 @@ func (p *avPaths) path(d *addresses, av prm.AVSegment, pkey uint16) *avPath {
 	e := &p[h>>(8-avPathBits)]
 	if e.gidGen != d.gidGen || [36]byte(key) != e.key {
 		*e = avPath{key: [36]byte(key), gidGen: d.gidGen}
-		e.fill(d, av, pkey)
+		e.fill(d, av, pkey, qp0)
 	}
 	return e
 }
@@ -43,9 +43,9 @@ func (p *avPaths) path(d *addresses, av prm.AVSegment, pkey uint16) *avPath {
 func (p *avPaths) forget() { clear(p[:]) }
 
 // fill makes the header of an address vector.
-func (e *avPath) fill(d *addresses, av prm.AVSegment, pkey uint16) {
+func (e *avPath) fill(d *addresses, av prm.AVSegment, pkey uint16, qp0 bool) {
 	if d.ib != nil {
-		e.fillIB(d, av, pkey)
+		e.fillIB(d, av, pkey, qp0)
 		return
 	}
 	i := int(av.SGIDIndex())
@@ -73,8 +73,11 @@ func (e *avPath) fill(d *addresses, av prm.AVSegment, pkey uint16) {
 }
 
 // fillIB is fill on InfiniBand.
-func (e *avPath) fillIB(d *addresses, av prm.AVSegment, pkey uint16) {
+func (e *avPath) fillIB(d *addresses, av prm.AVSegment, pkey uint16, qp0 bool) {
 	p, ok := d.ibPath(av.RLID(), av.FLMLID()&0x7f, av.StatRateSL()&15, av.GRHPresent(), int(av.SGIDIndex()))
+	if qp0 {
+		p, ok = d.managementPath(av.RLID()), !av.GRHPresent()
+	}
 	if !ok {
 		return
 	}

@@ -95,6 +95,7 @@ var commands = map[prm.Opcode]command{
 	prm.OpModifyNICVportContext: {cmdModifyVport, phaseRunning, phaseRunning},
 	prm.OpQueryRoCEAddress:      {cmdQueryAddress, phaseRunning, phaseRunning},
 	prm.OpSetRoCEAddress:        {cmdSetAddress, phaseRunning, phaseRunning},
+	prm.OpMADIFC:                {cmdMADIFC, phaseRunning, phaseRunning},
 	prm.OpQueryHCAVportContext:  {cmdQueryHCAVport, phaseRunning, phaseRunning},
 	prm.OpModifyHCAVportContext: {cmdModifyHCAVport, phaseRunning, phaseRunning},
 	prm.OpQueryHCAVportGID:      {cmdQueryHCAVportGID, phaseRunning, phaseRunning},

@@ -154,6 +154,12 @@ func cmdModifyVport(d *Device, in, _ []byte) prm.Status {
 
 func cmdVportCounter(d *Device, _, out []byte) prm.Status {
 	o := prm.QueryVportCounterOut(out)
+	if _, ok := d.port.wire.(CountingWire); ok && d.ib != nil {
+		c := d.agents.pma.Counters(1)
+		o.Set(prm.VCRxIBUnicast, c.RcvPackets-c.MulticastRcv, 4*c.RcvData)
+		o.Set(prm.VCTxIBUnicast, c.XmitPackets-c.MulticastXmit, 4*c.XmitData)
+		return prm.StatusOK
+	}
 	o.Set(prm.VCRxIBUnicast, d.c.RxPackets, d.c.RxOctets)
 	o.Set(prm.VCTxIBUnicast, d.c.TxPackets, d.c.TxOctets)
 	if d.nic != nil {

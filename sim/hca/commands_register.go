@@ -219,6 +219,9 @@ func writePVLC(d *Device, r []byte) prm.Status {
 	return prm.StatusBadParam
 }
 
+// ppcntPortCounters is the length of PortCounters in bytes.
+const ppcntPortCounters = 44
+
 // readPPCNT gives the counters of the port that the model has; the others of a group are 0.
 func readPPCNT(d *Device, r []byte) prm.Status {
 	p, c := prm.PPCNTReg(r), &d.c
@@ -255,7 +258,14 @@ func readPPCNT(d *Device, r []byte) prm.Status {
 		if tc > 7 {
 			return prm.StatusBadParam
 		}
-	case prm.PPCNTRFC3635, prm.PPCNTExtended, prm.PPCNTPhysical, prm.PPCNTInfiniBand:
+	case prm.PPCNTInfiniBand:
+		if d.ib != nil {
+			// The structure is PortCounters (ib_port_cntrs_grp_data_layout), without its first word.
+			var b [ppcntPortCounters]byte
+			d.agents.pma.Counters(1).Put(b[:], false)
+			copy(r[8:], b[4:])
+		}
+	case prm.PPCNTRFC3635, prm.PPCNTExtended, prm.PPCNTPhysical:
 	default:
 		return prm.StatusBadParam
 	}

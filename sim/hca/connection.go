@@ -115,6 +115,9 @@ func (q *connection) setState(s uint32) {
 // packets than in commands.
 func (q *connection) special() bool { return q.wireQPN != q.num }
 
+// manages says whether the QP is QP0, whose packets have a lane of their own.
+func (q *connection) manages() bool { return q.wireQPN == 0 && q.num != 0 }
+
 // flushes says whether what is posted to the send queue ends with a flush error.
 func (q *connection) flushes() bool { return q.state == prm.QPStateERR || q.state == prm.QPStateSQER }
 

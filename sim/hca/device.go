@@ -51,9 +51,10 @@ type Device struct {
 	queuePairs
 	receiveEngine
 	doorbells
-	nic  *nic // nil: the port carries RDMA only
-	fw   firmware
-	regs portRegisters
+	nic    *nic    // nil: the port carries RDMA only
+	agents *agents // of an InfiniBand port
+	fw     firmware
+	regs   portRegisters
 }
 
 // New makes a device in the state after reset. Params must pass Check.
@@ -92,6 +93,8 @@ func New(e *sim.Engine, name string, bus pcie.Bus, p Params, id Identity) *Devic
 	if p.LinkLayer == InfiniBand {
 		d.ib, d.port.mute = new(ibPort), true
 		d.ib.reset(d.p.PortCapMask, d.p.PortCapMask2)
+		d.agents = newAgents(&d.p, &d.id, &d.port)
+		d.agentsAnswer = d
 	}
 	d.reset()
 	return d

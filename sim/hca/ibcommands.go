@@ -18,6 +18,7 @@ func cmdQueryHCAVport(d *Device, in, out []byte) prm.Status {
 	}
 	b := d.ib
 	c := prm.QueryHCAVportContextOut(out).Context()
+	c.SetHasSMI(true)
 	c.SetPortPhysicalState(physLinkUp)
 	if b.info.State == roce.PortDown {
 		c.SetPortPhysicalState(physPolling)

@@ -13,9 +13,22 @@ func (b *ibPort) vl(sl uint8) uint8 { return sl % max(b.info.VLs, 1) }
 func (d *addresses) accepts(p *roce.Packet) bool {
 	b := d.ib
 	if b != nil && p.Framing == roce.InfiniBand && b.lids.has(p.LRH().DLID()) { // as nearly all
-		return p.BTH().DestQP() != multicastQPN
+		if q := p.BTH().DestQP(); q == 0 || q == multicastQPN {
+			return d.acceptsElse(p)
+		}
+		return true
 	}
 	return d.acceptsElse(p)
+}
+
+// managementPath is the way of packets from QP0, whatever the state of the port: on the lane of their own. A port without a LID, and a
+// packet to the next node, have the permissive one.
+func (d *addresses) managementPath(rlid uint16) roce.Path {
+	p := roce.Path{Framing: roce.InfiniBand, SLID: d.ib.info.LID, DLID: rlid, VL: roce.ManagementVL, MigReq: true}
+	if p.SLID == 0 || rlid == roce.PermissiveLID {
+		p.SLID = roce.PermissiveLID
+	}
+	return p
 }
 
 // acceptsElse is accepts of packets to groups, and where the port has no LID that takes packets.
@@ -23,10 +36,16 @@ func (d *addresses) accepts(p *roce.Packet) bool {
 //go:noinline
 func (d *addresses) acceptsElse(p *roce.Packet) bool {
 	b := d.ib
-	if b == nil || p.Framing != roce.InfiniBand || b.info.State < roce.PortArmed {
+	if b == nil || p.Framing != roce.InfiniBand {
 		return false
 	}
 	dlid, dest := p.LRH().DLID(), p.BTH().DestQP()
+	if p.LRH().VL() == roce.ManagementVL {
+		return dest == 0 && b.info.State >= roce.PortInit && (dlid == roce.PermissiveLID || dlid == b.info.LID)
+	}
+	if b.info.State < roce.PortArmed || dest == 0 {
+		return false
+	}
 	if roce.IsMulticastLID(dlid) {
 		return p.HasGRH() && dest == multicastQPN
 	}

@@ -5,8 +5,8 @@ import (
 )
 
 // ibPort is the port of a device whose link layer is InfiniBand: what a subnet manager
-// has set, and what it may read. A subnet manager comes by calls (PortInfo, SetPortInfo,
-// SetPKeys), not by packets to QP0.
+// has set, and what it may read. That of the model comes by calls (PortInfo, SetPortInfo,
+// SetPKeys), others by packets to QP0, which the driver hands on (agents).
 type ibPort struct {
 	info  roce.PortInfo // what is derived from it is kept by update
 	lids  lidRange      // for which the port takes packets
@@ -44,12 +44,14 @@ const (
 
 // ibCapChangeable are the bits of it that a driver may change: they say which agents the host runs, of
 // communication management, SNMP tunnelling, device management and vendor classes (ib_verbs.h,
-// IB_PORT_*_SUP).
-const ibCapChangeable = 1<<16 | 1<<17 | 1<<19 | 1<<21
+// IB_PORT_*_SUP), and a subnet manager (IB_PORT_SM).
+const ibCapChangeable = ibCapSM | 1<<16 | 1<<17 | 1<<19 | 1<<21
+
+const ibCapSM = 1 << 1
 
 // portInfo in the state after power-on, with the cable in.
 func (b *ibPort) reset(capMask, capMask2 uint32) {
-	*b = ibPort{capMask: capMask, capMask2: capMask2, info: roce.PortInfo{State: roce.PortInit, MTU: roce.MTU4096, VLs: 1}}
+	*b = ibPort{capMask: capMask, capMask2: capMask2, info: roce.PortInfo{State: roce.PortInit, MTU: roce.MTU4096, VLs: 1, GIDPrefix: roce.DefaultGIDPrefix}}
 	b.pkeys[0] = roce.DefaultPKey
 	b.update()
 }

@@ -99,7 +99,7 @@ func (o *port) transmit(i int32, q *sender) {
 			o.users.departed(s)
 		}
 		o.users.receive(s.f, i, delay+o.p.LoopbackLatency)
-	case (o.wire == nil || o.mute) && !s.loop:
+	case (o.wire == nil || o.mute && !o.manages(s.f)) && !s.loop:
 		o.c.TxNoWire++
 		if s.left != 0 {
 			o.users.departed(s)
@@ -113,6 +113,11 @@ func (o *port) transmit(i int32, q *sender) {
 		o.paced++
 		o.e.After(delay, o.h.send, uint64(i))
 	}
+}
+
+// manages says whether a frame is of the lane for subnet management, which needs no subnet manager.
+func (o *port) manages(f *roce.Frame) bool {
+	return o.p.LinkLayer == InfiniBand && roce.LRH(f.B).VL() == roce.ManagementVL
 }
 
 // occupy takes the port for a frame, counts it, and returns how long the frame waits.

@@ -187,7 +187,7 @@ func (q *requester) supported(op prm.WQEOpcode, w *prm.SendWQE) bool {
 
 // reachable says whether the address vector of a request that has one is whole and leads somewhere.
 func (q *requester) reachable(w *prm.SendWQE) bool {
-	return w.AV == nil || w.AV.Extended() && q.paths.path(&q.u.addresses, w.AV, q.pkey).ok || q.breaks(rule.DatagramsNeedAnAddress)
+	return w.AV == nil || w.AV.Extended() && q.paths.path(&q.u.addresses, w.AV, q.pkey, q.manages()).ok || q.breaks(rule.DatagramsNeedAnAddress)
 }
 
 // fitsDatagram says whether a datagram is no more than a packet's payload.

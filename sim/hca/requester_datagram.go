@@ -9,7 +9,7 @@ import (
 // bit set in the WQE stands for the QP's own.
 func (q *requester) datagram(op roce.Opcode, psn uint32, n int, flags roce.Flags, av prm.AVSegment) (f *roce.Frame, i int32) {
 	u := q.u
-	e := q.paths.path(&q.u.addresses, av, q.pkey)
+	e := q.paths.path(&q.u.addresses, av, q.pkey, q.manages())
 	e.tmpl.SetDestQP(av.DestQPN())
 	f = e.tmpl.New(&u.frames, op, psn, n, flags)
 	key := av.QKey()

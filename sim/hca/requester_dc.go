@@ -41,7 +41,7 @@ func (q *requester) namedTarget() prm.AVSegment {
 //go:noinline
 func (q *requester) turns() bool {
 	av := q.namedTarget()
-	if av == nil || !q.paths.path(&q.u.addresses, av, q.pkey).ok {
+	if av == nil || !q.paths.path(&q.u.addresses, av, q.pkey, false).ok {
 		return false // what needs no target, or will fail by itself
 	}
 	d := q.dci
@@ -65,7 +65,7 @@ func (q *requester) turnTo(av prm.AVSegment) {
 	u, d := q.u, q.dci
 	u.dcConnections++
 	*d = initiator{connected: true, announce: true, number: u.dcConnections, target: av.DestQPN(), key: prm.DCKey(av), path: [36]byte(av.Path())}
-	e := q.paths.path(&u.addresses, av, q.pkey)
+	e := q.paths.path(&u.addresses, av, q.pkey, false)
 	q.tmpl, q.loop = e.tmpl, e.loop
 	q.tmpl.SetDestQP(d.target)
 	q.remote, q.srcGID, q.dstGID, q.vlan = d.target, roce.GID{}, roce.GID{}, 0

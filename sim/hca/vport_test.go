@@ -203,7 +203,7 @@ func TestPortCapabilities(t *testing.T) {
 	if got := mask().CapMask1(); got != first {
 		t.Errorf("mask %#x with CM again", got)
 	}
-	modify(0, cm|1<<1, cm, prm.StatusBadParam)
+	modify(0, cm|1<<2, cm, prm.StatusBadParam)
 	modify(1, cm, cm, prm.StatusBadParam)
 	modify(0, 0, ^uint32(0), prm.StatusOK)
 	if got := mask().CapMask1(); got != first {

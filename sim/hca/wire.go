@@ -3,6 +3,7 @@ package hca
 import (
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/mgmt"
 )
 
 // Wire is where the port's frames go. Send takes over the frame's reference.
@@ -25,6 +26,16 @@ type Pauser interface {
 	Buffered(class uint8, bytes int)
 	// Queued is the bytes that wait for the line; Relieved is called when they get fewer.
 	Queued() int
+}
+
+// CountingWire is a Wire that counts as PortCounters does.
+type CountingWire interface {
+	PerformanceCounters() mgmt.Counters
+}
+
+// RetrainingWire is a Wire whose link a subnet manager can take down and, with up, up again.
+type RetrainingWire interface {
+	Retrain(up bool)
 }
 
 // LateWire is a Wire that lets frames arrive when the device looks (link.Planner).

@@ -41,7 +41,7 @@ type Device struct {
 	mkeys      uint8 // variant byte of the last mkey made
 	keys       keyCache
 	umr        *umrQueue // nil until the first region
-	gsi        *GSI      // nil until OpenGSI
+	special    [2]*GSI   // QP0 and QP1, once they are open
 	odp        odpTable
 	memicPages []bool // pages of BAR 0 where device memory is seen
 

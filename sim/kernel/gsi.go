@@ -10,20 +10,22 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Datagram is a management datagram that came to QP1. Its bytes are good until the call returns.
+// Datagram is a management datagram that came to QP0 or QP1. Its bytes are good until the call returns.
 type Datagram struct {
 	Data   []byte // gsiPayload bytes
 	GRH    []byte // the routing header as a receive has it: 40 bytes; of IPv4 in the last 20. nil on InfiniBand: there was none
 	SLID   uint16
+	Bits   uint8 // of the path, in the destination's LID
 	SL     uint8
 	SrcQPN uint32
 }
 
-// GSI is QP1 of a device's port, the general services interface, as ib_mad makes it: a QP of that type with a CQ of its own, and
-// receives that are posted again when they were taken.
+// GSI is QP1 of a device's port, the general services interface, or QP0, for subnet management, as ib_mad makes them: a QP of that type
+// with a CQ of its own, and receives that are posted again when they were taken.
 type GSI struct {
 	d           *Device
-	receive     func(*Datagram)
+	number      uint32
+	receive     []func(*Datagram)
 	driverQueue           // the ring has the receives first
 	ports       *sim.Rand // of datagrams without a flow label
 	buffers     mem.PA    // of receives, then of sends
@@ -62,23 +64,36 @@ const (
 	gsiBuffers    = gsiBuffer<<logGSIRecvs + gsiPayload<<logGSISends
 )
 
-// OpenGSI makes QP1 of the device's port and gives what comes to it to receive, in the engine's thread. ENODEV: the device was
-// removed. EBUSY: somebody has it.
+// OpenGSI makes QP1 of the device's port, unless it is there, and gives what comes to it to receive too, in the engine's thread. ENODEV:
+// the device was removed.
 func (d *Device) OpenGSI(receive func(*Datagram)) (*GSI, error) {
-	switch {
-	case d.removed:
-		return nil, fmt.Errorf("%s: QP1 of a device that was removed: %w", d.name, syscall.ENODEV)
-	case d.gsi != nil:
-		return nil, fmt.Errorf("%s: QP1 is in use: %w", d.name, syscall.EBUSY)
+	return d.openSpecial(gsiNumber, receive)
+}
+
+// OpenSMI is OpenGSI of QP0. EOPNOTSUPP: the port is none of InfiniBand.
+func (d *Device) OpenSMI(receive func(*Datagram)) (*GSI, error) {
+	if !d.caps.ib {
+		return nil, fmt.Errorf("%s: QP0 of a port of Ethernet: %w", d.name, syscall.EOPNOTSUPP)
 	}
-	g := &GSI{d: d, receive: receive, driverQueue: driverQueue{logCQ: logGSICQ}, ports: d.eng.Rand("kernel/gsi/" + d.name)}
+	return d.openSpecial(0, receive)
+}
+
+func (d *Device) openSpecial(number uint32, receive func(*Datagram)) (*GSI, error) {
+	if d.removed {
+		return nil, fmt.Errorf("%s: QP%d of a device that was removed: %w", d.name, number, syscall.ENODEV)
+	}
+	if g := d.special[number]; g != nil {
+		g.receive = append(g.receive, receive)
+		return g, nil
+	}
+	g := &GSI{d: d, number: number, receive: []func(*Datagram){receive}, driverQueue: driverQueue{logCQ: logGSICQ}, ports: d.eng.Rand("kernel/gsi/" + d.name)}
 	k := &call{d: d}
 	for _, step := range []func(*call) error{g.allocate, g.makeKey, g.makeCQ, g.makeQP, g.start} {
 		if err := step(k); err != nil {
-			return nil, fmt.Errorf("%s: QP1: %w", d.name, err)
+			return nil, fmt.Errorf("%s: QP%d: %w", d.name, number, err)
 		}
 	}
-	d.gsi = g
+	d.special[number] = g
 	d.cqs[g.cqn] = (*gsiTarget)(g)
 	for range 1 << logGSIRecvs {
 		g.postReceive()
@@ -93,7 +108,7 @@ func (g *GSI) allocate(k *call) error {
 }
 
 func (g *GSI) makeQP(k *call) error {
-	return g.driverQueue.makeQP(k, prm.STQP1, gsiRing, func(c prm.QPC) {
+	return g.driverQueue.makeQP(k, g.service(), gsiRing, func(c prm.QPC) {
 		c.SetPD(k.d.pdn)
 		c.SetLogRQSize(logGSIRecvs)
 		c.SetLogRQStride(0)
@@ -101,7 +116,21 @@ func (g *GSI) makeQP(k *call) error {
 	})
 }
 
-func (g *GSI) start(k *call) error { return g.driverQueue.start(k, prm.STQP1, gsiQKey) }
+func (g *GSI) start(k *call) error { return g.driverQueue.start(k, g.service(), g.qkey()) }
+
+func (g *GSI) service() uint32 {
+	if g.number == 0 {
+		return prm.STQP0
+	}
+	return prm.STQP1
+}
+
+func (g *GSI) qkey() uint32 {
+	if g.number == 0 {
+		return 0
+	}
+	return gsiQKey
+}
 
 // postReceive makes the next receive; the record comes later.
 func (g *GSI) postReceive() {
@@ -120,7 +149,7 @@ func (g *GSI) writeRecord() {
 	g.d.mem.Write(g.record, rec[:])
 }
 
-// Send sends a datagram of 256 bytes from QP1 to QP1 of an address, with a copy of its bytes. EINVAL, ENODATA, ETIMEDOUT: as for an
+// Send sends a datagram of 256 bytes to the QP of the same number at an address, with a copy of its bytes. EINVAL, ENODATA, ETIMEDOUT: as for an
 // address handle of it. What becomes of the datagram nobody learns.
 func (g *GSI) Send(a *verbs.AHAttr, data []byte) error {
 	d := g.d
@@ -129,7 +158,7 @@ func (g *GSI) Send(a *verbs.AHAttr, data []byte) error {
 	}
 	var o gsiOut
 	if err := g.address(prm.AVSegment(o.av[:]), a); err != nil {
-		return fmt.Errorf("datagram to QP1: %w", err)
+		return fmt.Errorf("datagram to QP%d: %w", g.number, err)
 	}
 	copy(o.data[:], data)
 	if g.out == 1<<logGSISends {
@@ -148,8 +177,8 @@ func (g *GSI) address(av prm.AVSegment, a *verbs.AHAttr) error {
 		return err
 	}
 	av.SetExtended(true)
-	av.SetQKey(gsiQKey)
-	av.SetDestQPN(gsiNumber)
+	av.SetQKey(g.qkey())
+	av.SetDestQPN(g.number)
 	if a.IsGlobal {
 		av.SetTClass(a.GRH.TrafficClass)
 		av.SetHopLimit(a.GRH.HopLimit)
@@ -258,9 +287,30 @@ func (g *GSI) completed(c prm.CQE64) {
 		return
 	}
 	g.C.Received++
-	m := Datagram{Data: g.buf[gsiGRH : gsiGRH+gsiPayload], SLID: c.SLID(), SL: uint8(c.SL()), SrcQPN: c.RQPN()}
+	m := Datagram{Data: g.buf[gsiGRH : gsiGRH+gsiPayload], SLID: c.SLID(), SL: uint8(c.SL()), Bits: c.MLPath(), SrcQPN: c.RQPN()}
 	if !g.d.caps.ib || c.GRH() != 0 {
 		m.GRH = g.buf[:gsiGRH]
 	}
-	g.receive(&m)
+	for _, receive := range g.receive {
+		receive(&m)
+	}
+}
+
+// ProcessMAD has the agents of the device's port answer a datagram of 256 bytes (MAD_IFC). EINVAL: they do not.
+func (d *Device) ProcessMAD(data []byte) (answer []byte, err error) {
+	in, out := prm.NewIn(prm.OpMADIFC, 0), prm.NewOut(prm.OpMADIFC, 0)
+	prm.MADIFCIn(in).SetPort(1)
+	copy(prm.MADIFCIn(in).MAD(), data)
+	err = (&call{d: d}).exec(in, out)
+	return prm.MADIFCOut(out).MAD(), err
+}
+
+// SetNodeDescription is what writing node_desc does (mlx5_ib_modify_device).
+func (d *Device) SetNodeDescription(text string) error {
+	in, out := prm.NewIn(prm.OpAccessReg, prm.NodeDescSize), prm.NewOut(prm.OpAccessReg, prm.NodeDescSize)
+	prm.CmdIn(in).SetOpMod(prm.AccessRegWrite)
+	m := prm.AccessRegIn(in)
+	m.SetRegisterID(prm.RegNodeDesc)
+	copy(m.Data(), text)
+	return (&call{d: d}).exec(in, out)
 }

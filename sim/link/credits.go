@@ -133,6 +133,10 @@ func (l *lanes) send(f *roce.Frame, now sim.Time) {
 		l.discard(&blocked{f: f})
 		return
 	}
+	if roce.LRH(f.B).VL() == roce.ManagementVL {
+		l.management(f, now)
+		return
+	}
 	n := l.lane(f)
 	v := &l.vl[n]
 	if v.queue.Len() == 0 && l.claim(v, blocks(len(f.B)), max(now, p.free)) {
@@ -149,6 +153,11 @@ func (l *lanes) forward(w blocked) {
 	p := l.p
 	if !l.fits(w.f) {
 		l.discard(&w)
+		return
+	}
+	if roce.LRH(w.f.B).VL() == roce.ManagementVL {
+		w.from.leave(w.tail)
+		l.management(w.f, w.tail)
 		return
 	}
 	n := l.lane(w.f)

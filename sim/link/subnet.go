@@ -2,11 +2,13 @@ package link
 
 import (
 	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/roce/mad"
+	"github.com/rdmasim/rdmasim/roce/mad/attr"
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// Managed is the face that an end node's port shows to a subnet manager. Its calls
-// stand for management datagrams on QP0, which are not modelled.
+// Managed is the face that an end node's port shows to the subnet manager of the model. Its calls stand for
+// management datagrams on QP0, by which others ask and set the same (sim/mgmt).
 type Managed interface {
 	PortInfo() roce.PortInfo
 	SetPortInfo(roce.PortInfo)
@@ -42,6 +44,7 @@ type SubnetManager struct {
 	nodes []node
 	sw    *Switch
 	due   bool
+	idle  bool
 	sweep sim.Handler
 	// Sweeps counts the times that the subnet was looked through.
 	Sweeps uint64
@@ -80,6 +83,20 @@ func (s *SubnetManager) Configure(f Fabric, reregister bool) {
 // Sweep looks through the subnet and brings up what is in INIT.
 func (s *SubnetManager) Sweep() { s.set(false) }
 
+// AnswerSMInfo answers a request for SMInfo, on a port with this GUID. It reports false for other datagrams.
+func (s *SubnetManager) AnswerSMInfo(m mad.MAD, guid uint64) bool {
+	if s.idle || m.Attribute() != mad.AttrSMInfo || m.Method() != mad.Get || !m.Subnet() {
+		return false
+	}
+	b := m.SMPData()
+	clear(b)
+	attr.SMGUID.Set(b, guid)
+	attr.SMActivity.Set(b, s.Sweeps)
+	attr.SMState.Set(b, attr.SMMaster)
+	m.Answer(mad.StatusOK)
+	return true
+}
+
 // linkChanged has the subnet looked through a while later.
 func (s *SubnetManager) linkChanged() {
 	if !s.due {
@@ -88,11 +105,43 @@ func (s *SubnetManager) linkChanged() {
 	}
 }
 
+// setSwitch gives the switch the LID behind those of the end nodes, and takes its ports to ACTIVE.
+func (s *SubnetManager) setSwitch() {
+	a := s.sw.agents
+	if a == nil {
+		return
+	}
+	for n, x := range a.ports {
+		info := x.PortInfo()
+		info.MTU = s.f.MTU
+		switch {
+		case n == 0:
+			info.LID, info.SMLID, info.SMSL = s.f.FirstLID+uint16(len(s.nodes)), s.f.SMLID, s.f.SMSL
+			info.GIDPrefix, info.SubnetTimeout = s.f.GIDPrefix, s.f.Timeout
+			a.top[0] = info.LID
+		case info.State >= roce.PortInit:
+			info.State, info.VLs = roce.PortActive, uint8(len(x.port.lanes.vl))
+		}
+		x.SetPortInfo(info)
+	}
+	a.ports[0].pkeys = s.f.PKeys[:min(1, len(s.f.PKeys))]
+}
+
+// Retire has the manager do nothing from now on: another one, which is not of the model, has the subnet.
+func (s *SubnetManager) Retire() { s.idle = true }
+
+// Retired says whether it does nothing.
+func (s *SubnetManager) Retired() bool { return s.idle }
+
 // set is one sweep. All ports are ARMED before the first is ACTIVE.
 func (s *SubnetManager) set(reregister bool) {
+	if s.idle {
+		return
+	}
 	s.Sweeps++
 	if s.sw != nil {
 		s.sw.lids = map[uint16]int{}
+		s.setSwitch()
 	}
 	for i, n := range s.nodes {
 		lid := s.f.FirstLID + uint16(i)

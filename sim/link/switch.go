@@ -23,6 +23,7 @@ type Switch struct {
 	lids   map[uint16]int   // where each LID is; looked up only
 	groups map[uint16][]int // the ports of each multicast LID; looked up only; nil: all of every one
 	all    []int            // every port
+	agents *switchAgents    // nil: nobody can ask it
 	// Flooded counts frames sent to all ports, Runts those too short for an Ethernet
 	// header, Filtered those whose destination is where they came from.
 	Flooded, Runts, Filtered uint64
@@ -36,7 +37,7 @@ func NewSwitch(e *sim.Engine, name string, p SwitchParams) *Switch {
 	if err := p.Check(); err != nil {
 		panic(name + ": " + err.Error())
 	}
-	return &Switch{name: name, p: p, e: e, where: map[roce.MAC]int{}}
+	return &Switch{name: name, p: p, e: e, where: map[roce.MAC]int{}, lids: map[uint16]int{}}
 }
 
 // Name is the switch's name.
@@ -54,6 +55,9 @@ func (s *Switch) Plug(p *Port) {
 	p.limit = p.p.bytesTime(s.p.Buffer)
 	s.all = append(s.all, len(s.ports))
 	s.ports = append(s.ports, p)
+	if s.agents != nil {
+		s.agents.plugged(p)
+	}
 }
 
 // SetGroup has packets to a multicast LID leave by these ports; by none: they are dropped. After the first call the same
@@ -180,6 +184,11 @@ func (in *ingress) route(f *roce.Frame, tail sim.Time, m marks) {
 	}
 	w := blocked{f: f, earliest: s.e.Now() + s.p.Latency, tail: tail + s.p.Latency, bad: bad, from: from}
 	dlid := roce.LRH(f.B).DLID()
+	if s.agents != nil && s.agents.takes(in.no, f, tail) {
+		from.leave(tail)
+		f.Release()
+		return
+	}
 	if !roce.IsMulticastLID(dlid) {
 		switch out, ok := s.lids[dlid]; {
 		case !ok:

@@ -70,14 +70,17 @@ func (n *Node) records(m mad.MAD) (all [][]byte, size int, status uint16) {
 	mask, data := m.Components(), m.Data()
 	switch m.Attribute() {
 	case mad.AttrPathRecord:
-		all, status = n.paths(mask, data[:mad.PathRecordSize])
+		all, status = n.paths(mask, data[:mad.PathRecordSize], m.Method() == mad.GetTable)
 		return all, mad.PathRecordSize, status
 	case mad.AttrMCMemberRecord:
 		return n.mcast.records(mask, data[:mad.MCMemberRecordSize]), mad.MCMemberRecordSize, mad.StatusOK
-	case mad.AttrNodeRecord:
-		return n.nodes(mask, data[:mad.NodeRecordSize]), mad.NodeRecordSize, mad.StatusOK
-	case mad.AttrPortInfoRecord:
-		return n.portInfos(mask, data[:mad.PortInfoRecordSize]), mad.PortInfoRecordSize, mad.StatusOK
+	case mad.AttrLinkRecord:
+		return n.linkRecords(m), mad.LinkRecordSize, mad.StatusOK
+	case mad.AttrSMInfoRecord:
+		return n.smInfo(), mad.SMInfoRecordSize, mad.StatusOK
+	}
+	if k := kinds[m.Attribute()]; k != nil {
+		return n.table(k, m), k.size, mad.StatusOK
 	}
 	return nil, 0, mad.StatusNoAttribute
 }

@@ -9,10 +9,12 @@
 package sa
 
 import (
+	"slices"
+
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/roce/mad"
 	"github.com/rdmasim/rdmasim/sim/link"
-	"slices"
+	"github.com/rdmasim/rdmasim/sim/mgmt"
 )
 
 // Member is a port that queries may name: an end node of the subnet.
@@ -21,6 +23,14 @@ type Member struct {
 	GUID        uint64
 	Description string
 	At          int // port of the switch
+	// SMA is the agent of the port's node; nil: one that has no more to say than Managed.
+	SMA func() *mgmt.SMA
+}
+
+// Switch is the switch of the subnet.
+type Switch interface {
+	Groups
+	SMA() *mgmt.SMA
 }
 
 // Groups is the multicast forwarding table of a switch.
@@ -44,12 +54,18 @@ type Node struct {
 	out     func(to *Peer, m mad.MAD) // how answers leave
 	host    link.Managed              // whose port is used; nil: the node has its own
 	groups  Groups
+	sw      Switch    // groups, if it is a switch; nil: the subnet is a cable
+	sma     *mgmt.SMA // of the node's own port, after Manage
+	pma     *mgmt.PMA
+	guid    uint64
+	manager *link.SubnetManager
 	rate    uint8 // code of the links' rate
 	info    roce.PortInfo
 	pkeys   []uint16
 	members []*Member
 	tables  []transfer
 	mcast   multicast
+	ib      *link.IBParams
 	frames  roce.Pool
 	psn     uint32
 	made    [mad.Size]byte // the datagram that is being sent
@@ -73,7 +89,8 @@ func NewHosted(host link.Managed, ib *link.IBParams, groups Groups, out func(to 
 }
 
 func newNode(ib *link.IBParams, groups Groups) *Node {
-	n := &Node{groups: groups, rate: rateCode(ib.CountedRate()), pkeys: []uint16{roce.DefaultPKey}}
+	n := &Node{ib: ib, groups: groups, rate: rateCode(ib.CountedRate()), pkeys: []uint16{roce.DefaultPKey}}
+	n.sw, _ = groups.(Switch)
 	n.mcast.node = n
 	n.mcast.makeBroadcast()
 	return n
@@ -88,7 +105,14 @@ func (n *Node) port() roce.PortInfo {
 }
 
 // Enter adds a port of the subnet.
-func (n *Node) Enter(m Member) { n.members = append(n.members, &m) }
+func (n *Node) Enter(m Member) {
+	x := &m
+	if m.SMA == nil {
+		a := n.newSMA(m.GUID, m.Description, &plainPort{Managed: m.Managed})
+		x.SMA = func() *mgmt.SMA { return a }
+	}
+	n.members = append(n.members, x)
+}
 
 // Forget ends what a port has joined: its host has gone without a word.
 func (n *Node) Forget(m link.Managed) {
@@ -120,6 +144,9 @@ func (n *Node) LinkChanged(up bool) {
 func (n *Node) Receive(f *roce.Frame) {
 	defer f.Release()
 	p, err := f.Decode()
+	if err == nil && f.ICRCOK() && n.manages(p) {
+		return
+	}
 	if err != nil || !f.ICRCOK() || !n.accepts(p) {
 		n.C.Dropped++
 		return

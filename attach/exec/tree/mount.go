@@ -47,7 +47,7 @@ func watch(devices []Device) int {
 	if err != nil {
 		return -1
 	}
-	dirs := []string{"/sys/class/infiniband", "/sys/class/infiniband_verbs"}
+	dirs := []string{"/sys/class/infiniband", "/sys/class/infiniband_verbs", "/sys/class/infiniband_mad"}
 	for k := range devices {
 		function := "/sys/devices/" + devices[k].PCI.bridge() + "/" + devices[k].PCI.Address
 		dirs = append(dirs, function, function+"/infiniband/"+devices[k].Name, function+"/net/"+devices[k].Net.Name)
@@ -154,6 +154,9 @@ func (t *Tree) mountDev() error {
 	files := []string{channelPath}
 	for k := range t.Count {
 		files = append(files, DevFile(k))
+		if k < t.UMADs {
+			files = append(files, UMADFile(k))
+		}
 	}
 	for _, name := range files {
 		if err := unix.Mount(nullDevice, name, "", unix.MS_BIND, ""); err != nil {

@@ -67,6 +67,13 @@ func (b *builder) function(k int, d *Device) {
 	}
 	b.device(member("infiniband", d.Name), d)
 	b.verbs(member("infiniband_verbs", fmt.Sprintf("uverbs%d", k)), k, d)
+	if d.managed() {
+		at := member("infiniband_mad", fmt.Sprintf("umad%d", k))
+		b.file(at+"/ibdev", d.Name)
+		b.file(at+"/port", "1")
+		b.file(at+"/dev", fmt.Sprintf("%d:%d", Major, k))
+		b.file(at+"/uevent", fmt.Sprintf("MAJOR=%d\nMINOR=%d\nDEVNAME=infiniband/umad%d", Major, k, k))
+	}
 	b.net(dir, &d.Net, member)
 }
 

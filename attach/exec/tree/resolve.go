@@ -4,6 +4,7 @@ package tree
 
 import (
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -18,6 +19,8 @@ const (
 	DeviceFile
 	// ChannelFile is the device file of rdma_cm: Path is the null device.
 	ChannelFile
+	// UMADDevice is an umad file: Index names the device, Path the null device.
+	UMADDevice
 )
 
 // Found is the answer to a path.
@@ -36,6 +39,7 @@ type owned struct{ prefix, dir string }
 var covered = []owned{
 	{"/sys/class/infiniband", "class/infiniband"},
 	{"/sys/class/infiniband_verbs", "class/infiniband_verbs"},
+	{"/sys/class/infiniband_mad", "class/infiniband_mad"},
 	{"/sys/class/misc/rdma_cm", "class/misc/rdma_cm"},
 	{"/sys/bus/pci/drivers/" + driver, "bus/pci/drivers/" + driver},
 	{"/dev/infiniband", "dev/infiniband"},
@@ -91,6 +95,9 @@ func (t *Tree) Resolve(p string, follow bool) (Found, bool) {
 	if t.owns(at) {
 		if k, ok := t.DeviceIndex(at); ok {
 			return Found{Kind: DeviceFile, Path: nullDevice, Index: k}, true
+		}
+		if k, ok := UMADIndex(at); ok && k < t.UMADs {
+			return Found{Kind: UMADDevice, Path: nullDevice, Index: k}, true
 		}
 		if IsChannel(at) {
 			return Found{Kind: ChannelFile, Path: nullDevice}, true
@@ -177,6 +184,16 @@ func (t *Tree) walk(p string, follow bool) (at string, linked, dead bool) {
 		rest = to + "/" + rest
 	}
 	return at, linked, false
+}
+
+// UMADIndex is the device whose umad file a path names.
+func UMADIndex(p string) (int, bool) {
+	s, ok := strings.CutPrefix(path.Clean(p), "/dev/infiniband/umad")
+	if !ok {
+		return 0, false
+	}
+	k, err := strconv.Atoi(s)
+	return k, err == nil && k >= 0 && strconv.Itoa(k) == s
 }
 
 // DeviceIndex is the device whose device file a clean path names.

@@ -57,6 +57,12 @@ type GID struct {
 	Type  string // "RoCE v2", "IB/RoCE v1"
 }
 
+// managed says whether the device has an umad file: its ports are of InfiniBand.
+func (d *Device) managed() bool { return len(d.Ports) > 0 && d.Ports[0].LinkLayer == infiniBand }
+
+// UMADFile is the path of the umad file of device k.
+func UMADFile(k int) string { return fmt.Sprintf("/dev/infiniband/umad%d", k) }
+
 // DevFile is the path of device file k.
 func DevFile(k int) string { return fmt.Sprintf("/dev/infiniband/uverbs%d", k) }
 
@@ -90,6 +96,7 @@ const channelABI = "4"
 type Tree struct {
 	Dir   string // holds bus, class, dev and devices
 	Count int    // devices
+	UMADs int    // umad files: those of all devices, or none
 	// links are the symbolic links among the files of sysfs that lead to others of them, by the paths that programs see.
 	links map[string]string
 	owned []owned
@@ -100,17 +107,23 @@ type Tree struct {
 func Build(dir string, devices []Device) (*Tree, error) {
 	b := builder{dir: dir, links: map[string]string{}}
 	b.file("class/infiniband_verbs/abi_version", "6")
+	b.file("class/infiniband_mad/abi_version", fmt.Sprint(uapi.UMADVersion))
 	b.file("class/misc/rdma_cm/abi_version", channelABI)
 	b.file("class/misc/rdma_cm/dev", fmt.Sprintf("%d:%d", ChannelMajor, ChannelMinor))
 	b.file("dev/infiniband/"+path.Base(channelPath), "")
+	umads := 0
 	for k := range devices {
 		b.function(k, &devices[k])
 		b.file("dev/infiniband/"+filepath.Base(DevFile(k)), "")
+		if devices[k].managed() {
+			b.file("dev/infiniband/"+filepath.Base(UMADFile(k)), "")
+			umads++
+		}
 	}
 	if b.err != nil {
 		return nil, fmt.Errorf("files of the devices: %w", b.err)
 	}
-	return &Tree{Dir: dir, Count: len(devices), links: b.links, owned: ownedBy(devices)}, nil
+	return &Tree{Dir: dir, Count: len(devices), UMADs: umads, links: b.links, owned: ownedBy(devices)}, nil
 }
 
 // builder makes files. Those of the same contents are one file with several names: most entries of the tables of a port are equal, and file

@@ -91,7 +91,7 @@ func TestResolve(t *testing.T) {
 		t.Errorf("the link itself: %+v, %v; want %+v", got, ok, want)
 	}
 	for _, path := range []string{
-		"/sys/class/net/lo", "/sys/class/infiniband_mad", "/dev/infiniband0", "relative", "", "/sys/devices", "/sys/devices/pci0001:010",
+		"/sys/class/net/lo", "/sys/class/infiniband_srp", "/dev/infiniband0", "relative", "", "/sys/devices", "/sys/devices/pci0001:010",
 		"/sys/class/infiniband/../net/lo", "/dev/infiniband/../../etc/passwd", "/sys/bus/pci/devices/0000:00:00.0",
 	} {
 		if got, ok := tr.Resolve(path, true); ok {
