@@ -115,7 +115,7 @@ func TestXRC(t *testing.T) {
 		}
 		t.Run("two devices, dynamic registers", func(t *testing.T) {
 			cmd := "ibv_xsrq_pingpong -g 0 -n 50 -d mlx5_"
-			u.pair(t, []string{"-devices", "2", "-dynamic"}, cmd+"0", cmd+"1")
+			u.pair(t, []string{"-devices", "2", "-static"}, cmd+"0", cmd+"1")
 		})
 		if !u.runs(1, 2) {
 			return
@@ -170,7 +170,7 @@ func TestRefusedProgram(t *testing.T) {
 func TestRegisters(t *testing.T) {
 	needs(t, "ib_write_bw", "ibv_rc_pingpong")
 	each(t, func(t *testing.T, u user) {
-		kinds := [][]string{{"-dynamic", "-copy-queues"}, {}, {"-dynamic"}, {"-copy-queues"}}
+		kinds := [][]string{{"-static", "-copy-queues"}, {}, {"-static"}, {"-copy-queues"}}
 		if testing.Short() {
 			kinds = kinds[:1]
 		}
@@ -210,7 +210,7 @@ func TestQueueMemory(t *testing.T) {
 			env    string
 			shared int
 		}{
-			{nil, "", 4}, {[]string{"-dynamic"}, "", 4}, {[]string{"-copy-queues"}, "", 0},
+			{nil, "", 4}, {[]string{"-static"}, "", 4}, {[]string{"-copy-queues"}, "", 0},
 			{nil, "MLX_QP_ALLOC_TYPE=ANON MLX_CQ_ALLOC_TYPE=ANON ", 0}, {nil, "MLX_CQ_ALLOC_TYPE=ANON ", 2},
 			{nil, "MLX_QP_ALLOC_TYPE=CONTIG ", 4}, {nil, "RDMAV_FORK_SAFE=1 ", 4},
 			{[]string{"-copy-queues"}, "MLX_QP_ALLOC_TYPE=PREFER_CONTIG ", 0},

@@ -79,7 +79,7 @@ func TestProgramCannotTakeMemoryFromTheSupervisor(t *testing.T) {
 	needs(t, "ibv_devices")
 	bin := compile(t, "truncate")
 	each(t, func(t *testing.T, u user) {
-		for _, flags := range [][]string{{}, {"-copy-queues"}, {"-dynamic"}} {
+		for _, flags := range [][]string{{}, {"-copy-queues"}, {"-static"}} {
 			out, status := u.session(t, append(flags, "--", bin)...)
 			if status != 0 || !strings.Contains(out, "all kept") {
 				t.Errorf("%v: status %d:\n%s", flags, status, out)
