@@ -64,3 +64,17 @@ func (f *File) createDevxObject(k *uapi.Call) error {
 	err = errors.Join(k.Out(uapi.DEVXObjCreateOut, out), k.SetNew(uapi.DEVXObjCreateHandle, uint64(h)))
 	return undo(err, func() error { return f.u.DestroyMKeyObject(noCaller, h) })
 }
+
+// modifyDevxObject is DEVX_OBJ_MODIFY of a QP of verbs, by which libmlx5 changes what verbs have no attribute for, such as a UDP source port.
+func (f *File) modifyDevxObject(k *uapi.Call) error {
+	in, out, err := f.devxCommand(k, uapi.DEVXObjModifyIn, uapi.DEVXObjModifyOut)
+	if err != nil {
+		return err
+	}
+	h, _ := k.Handle(uapi.DEVXObjModifyHandle)
+	err = f.u.ModifyQPCommand(noCaller, kernelHandle(h), in, out)
+	if err == nil || errors.Is(err, syscall.EREMOTEIO) {
+		return errors.Join(k.Out(uapi.DEVXObjModifyOut, out), err)
+	}
+	return err
+}
