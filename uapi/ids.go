@@ -24,6 +24,7 @@ const (
 
 	ObjectDEVX        = driverNS
 	ObjectDEVXObj     = driverNS + 1
+	ObjectDEVXUmem    = driverNS + 2
 	ObjectFlowMatcher = driverNS + 3
 	ObjectUAR         = driverNS + 8
 )
@@ -61,6 +62,10 @@ const (
 	DEVXObjCreate   = driverNS
 	DEVXObjDestroy  = driverNS + 1
 	DEVXObjModify   = driverNS + 2
+	DEVXObjQuery    = driverNS + 3
+	DEVXQueryEQN    = driverNS + 2
+	UmemReg         = driverNS
+	UmemDereg       = driverNS + 1
 	DMMapOpAddr     = driverNS
 	DMQuery         = driverNS + 1
 	MLX5QueryPort   = driverNS
@@ -246,7 +251,17 @@ const (
 	DEVXObjCreateIn      = driverNS + 1
 	DEVXObjCreateOut     = driverNS + 2
 	DEVXObjDestroyHandle = driverNS
-	DEVXObjModifyHandle  = driverNS
+	DEVXEQNVector        = driverNS
+	DEVXEQNNumber        = driverNS + 1
+	UmemRegHandle        = driverNS
+	UmemRegAddr          = driverNS + 1
+	UmemRegLen           = driverNS + 2
+	UmemRegAccess        = driverNS + 3
+	UmemRegID            = driverNS + 4
+	UmemRegPageSizes     = driverNS + 5
+	UmemRegDmabuf        = driverNS + 6
+	UmemDeregHandle      = driverNS
+	DEVXObjModifyHandle  = driverNS // of a query, too
 	DEVXObjModifyIn      = driverNS + 1
 	DEVXObjModifyOut     = driverNS + 2
 

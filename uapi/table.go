@@ -157,6 +157,12 @@ var methods = [...]Method{
 	{ObjectDEVXObj, DEVXObjDestroy, "DEVX_OBJ_DESTROY", []Spec{object(DEVXObjDestroyHandle, ObjectIn)}, false},
 	{ObjectDEVXObj, DEVXObjModify, "DEVX_OBJ_MODIFY", []Spec{object(DEVXObjModifyHandle, ObjectIn),
 		anyLen(DEVXObjModifyIn, PtrIn, devxIn).mandatory(), anyLen(DEVXObjModifyOut, PtrOut, devxOut).mandatory()}, false},
+	{ObjectDEVXObj, DEVXObjQuery, "DEVX_OBJ_QUERY", []Spec{object(DEVXObjModifyHandle, ObjectIn),
+		anyLen(DEVXObjModifyIn, PtrIn, devxIn).mandatory(), anyLen(DEVXObjModifyOut, PtrOut, devxOut).mandatory()}, false},
+	{ObjectDEVX, DEVXQueryEQN, "DEVX_QUERY_EQN", []Spec{in(DEVXEQNVector, 4), out(DEVXEQNNumber, 4)}, false},
+	{ObjectDEVXUmem, UmemReg, "DEVX_UMEM_REG", []Spec{object(UmemRegHandle, ObjectNew), in(UmemRegAddr, 8), in(UmemRegLen, 8), flags(UmemRegAccess),
+		in(UmemRegPageSizes, 8).optional(), in(UmemRegDmabuf, 4).optional(), out(UmemRegID, 4)}, false},
+	{ObjectDEVXUmem, UmemDereg, "DEVX_UMEM_DEREG", []Spec{object(UmemDeregHandle, ObjectIn)}, false},
 	{ObjectUAR, UARAlloc, "UAR_OBJ_ALLOC", []Spec{
 		object(UARAllocHandle, ObjectNew), in(UARAllocType, 8), out(UARAllocOffset, 8), out(UARAllocLength, 4), out(UARAllocPageID, 4)}, false},
 	{ObjectUAR, UARDestroy, "UAR_OBJ_DESTROY", []Spec{object(UARDestroyHandle, ObjectIn)}, false},

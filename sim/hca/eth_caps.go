@@ -4,7 +4,7 @@ import "github.com/rdmasim/rdmasim/prm"
 
 // Sizes of packet queues: what drivers may ask for.
 const (
-	logMaxPacketQueue = 13
+	logMaxPacketQueue = 15
 	logMaxLSO         = 16 // bytes
 	logRSSTable       = 7
 )

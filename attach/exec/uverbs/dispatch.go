@@ -97,7 +97,11 @@ var methods = map[[2]uint16]entry{
 	{uapi.ObjectAsyncEvent, uapi.AsyncEventAlloc}: {do: calling((*File).allocAsync), makes: true},
 	{uapi.ObjectDEVX, uapi.DEVXOther}:             {do: plain((*File).devxOther)},
 	{uapi.ObjectDEVXObj, uapi.DEVXObjCreate}:      {do: plain((*File).createDevxObject), owned: true, makes: true},
-	{uapi.ObjectDEVXObj, uapi.DEVXObjDestroy}:     {do: destroyer(uapi.DEVXObjDestroyHandle, (*kernel.Ucontext).DestroyMKeyObject)},
+	{uapi.ObjectDEVXObj, uapi.DEVXObjDestroy}:     {do: plain((*File).destroyDevxObject)},
+	{uapi.ObjectDEVXObj, uapi.DEVXObjQuery}:       {do: plain((*File).queryDevxObject)},
+	{uapi.ObjectDEVX, uapi.DEVXQueryEQN}:          {do: plain((*File).queryEQN)},
+	{uapi.ObjectDEVXUmem, uapi.UmemReg}:           {do: plain((*File).regUmem), owned: true, makes: true},
+	{uapi.ObjectDEVXUmem, uapi.UmemDereg}:         {do: destroyer(uapi.UmemDeregHandle, (*kernel.Ucontext).DeregUmem)},
 	{uapi.ObjectUAR, uapi.UARAlloc}:               {do: plain((*File).allocUAR), makes: true},
 	{uapi.ObjectUAR, uapi.UARDestroy}:             {do: plain((*File).destroyUAR)},
 }
