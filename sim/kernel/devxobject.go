@@ -66,10 +66,7 @@ func (o *devxObject) destroy(k *call) error {
 	m := prm.DestroyGeneralObjectIn(in) // the number is where all have it
 	m.SetObjType(o.typ)
 	m.SetObjID(o.num)
-	if err := k.exec(in, prm.NewOut(op, 0)); err != nil {
-		return fmt.Errorf("%w: %w", err, syscall.EBUSY) // something that the program has made of it is still there
-	}
-	return nil
+	return k.exec(in, prm.NewOut(op, 0)) // refused while something that the program has made of it is there
 }
 
 // devxUmem is memory that a program shows to the device by MLX5_IB_METHOD_DEVX_UMEM_REG.
@@ -128,7 +125,7 @@ func (u *Ucontext) CreateObjectCommand(c Caller, in, out []byte) (h Handle, err 
 		err := k.exec(cmd, answer)
 		copy(out, answer)
 		if err != nil {
-			return fmt.Errorf("%w: %w", err, syscall.EREMOTEIO)
+			return fmt.Errorf("%v: %w", err, syscall.EREMOTEIO)
 		}
 		o := &devxObject{made: op, num: prm.CreateGeneralObjectOut(answer).ObjID()}
 		if op == prm.OpCreateGeneralObject {
@@ -165,13 +162,13 @@ func (u *Ucontext) ObjectCommand(c Caller, h Handle, query bool, in, out []byte)
 			return fmt.Errorf("%v of another object, or by a context without DEVX: %w", op, syscall.EINVAL)
 		}
 		if err := k.exec(in, out); err != nil {
-			return fmt.Errorf("%w: %w", err, syscall.EREMOTEIO)
+			return fmt.Errorf("%v: %w", err, syscall.EREMOTEIO)
 		}
 		return nil
 	})
 }
 
-// DestroyObject is MLX5_IB_METHOD_DEVX_OBJ_DESTROY. EBUSY: something that the program has made of it is still there.
+// DestroyObject is MLX5_IB_METHOD_DEVX_OBJ_DESTROY. EINVAL: something that the program has made of it is still there.
 func (u *Ucontext) DestroyObject(c Caller, h Handle) error {
 	if _, ok := u.objs.tab[h].(*mkeyObject); ok {
 		return u.DestroyMKeyObject(c, h)

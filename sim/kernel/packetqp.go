@@ -16,7 +16,7 @@ type packetQP struct {
 	tisn, tirn       uint32
 	hasSQ, hasRQ     bool
 	table            *wqTable // nil: it has queues of its own
-	stripped         bool     // VLAN tags come in the completion
+	flags            uint32   // of the creation
 	sqState, rqState uint32
 	flows            int // rules that lead here
 }
@@ -30,8 +30,19 @@ type packetQueue struct {
 // PacketCaps are what programs can have of Ethernet packets; zero: nothing.
 type PacketCaps struct {
 	MaxWQ, MaxTables, MaxTableSize uint32 // RQs; tables of them for a hash, and their entries
-	Checksums, StripsVLAN          bool
+	Checksums, StripsVLAN, FCS     bool
 	MaxLSO                         uint32 // bytes
+}
+
+// queueFlags are those that receive queues can have, of flags that programs know them by.
+func (p *PacketCaps) queueFlags(cvlan, fcs uint32) (flags uint32) {
+	if p.StripsVLAN {
+		flags |= cvlan
+	}
+	if p.FCS {
+		flags |= fcs
+	}
+	return flags
 }
 
 // Packets says what programs can have of Ethernet packets (the raw_packet_caps, rss_caps and tso_caps of mlx5_ib_query_device).
@@ -48,7 +59,7 @@ func (c *caps) packetCaps(k *call, g prm.HCACap) error {
 	}
 	e := prm.EthCap(page)
 	c.packets = PacketCaps{
-		MaxWQ: 1 << g.LogMaxRQ(), MaxTables: 1 << g.LogMaxRQT(), MaxTableSize: 1 << g.LogMaxRQTSize(), Checksums: e.CsumCap(), StripsVLAN: e.VLANCap(),
+		MaxWQ: 1 << g.LogMaxRQ(), MaxTables: 1 << g.LogMaxRQT(), MaxTableSize: 1 << g.LogMaxRQTSize(), Checksums: e.CsumCap(), StripsVLAN: e.VLANCap(), FCS: e.ScatterFCS(),
 		MaxLSO: 1 << e.MaxLSOCap(),
 	}
 	c.logMaxWQSz = g.LogMaxWQSz()
@@ -69,7 +80,7 @@ func (q *qp) createPackets(k *call, r *QPReq, uidx uint32) error {
 	if r.SQWQECount == 0 && r.RQWQECount == 0 {
 		return fmt.Errorf("raw packet QP that neither sends nor receives: %w", syscall.EINVAL)
 	}
-	p := &packetQP{stripped: r.Flags&qpCVLANStripping != 0}
+	p := &packetQP{flags: r.Flags}
 	q.packets = p
 	db, err := q.u.dbPages.pin(k, q.u.proc, q.dbAddr)
 	if err != nil {
@@ -152,7 +163,8 @@ func (p *packetQP) createSend(k *call, q *qp, r *QPReq, uidx uint32, db uint64) 
 
 // createReceive is create_raw_packet_qp_rq and create_raw_packet_qp_tir.
 func (p *packetQP) createReceive(k *call, q *qp, r *QPReq, uidx uint32, db uint64) error {
-	x := rqReq{addr: r.BufAddr, db: db, count: r.RQWQECount, shift: r.RQWQEShift, uidx: uidx, cqn: q.nums.recvCQ, pdn: q.nums.pd, stripped: p.stripped}
+	x := rqReq{addr: r.BufAddr, db: db, count: r.RQWQECount, shift: r.RQWQEShift, uidx: uidx, cqn: q.nums.recvCQ, pdn: q.nums.pd,
+		stripped: p.flags&qpCVLANStripping != 0, scatterFCS: p.flags&qpScatterFCS != 0}
 	if err := p.rq.create(k, q.u, x); err != nil {
 		return err
 	}
@@ -171,11 +183,10 @@ func (p *packetQP) createReceive(k *call, q *qp, r *QPReq, uidx uint32, db uint6
 
 // rqReq is what an RQ is made of.
 type rqReq struct {
-	addr, db            uint64
-	count, shift        uint32
-	uidx, cqn, pdn      uint32
-	stripped            bool
-	scatterFCS, delayed bool
+	addr, db             uint64
+	count, shift         uint32
+	uidx, cqn, pdn       uint32
+	stripped, scatterFCS bool
 }
 
 // create makes an RQ in state RESET.
@@ -190,7 +201,6 @@ func (q *packetQueue) create(k *call, u *Ucontext, r rqReq) error {
 	c := m.Context()
 	c.SetVSD(!r.stripped)
 	c.SetScatterFCS(r.scatterFCS)
-	c.SetDelayDropEn(r.delayed)
 	c.SetFlushInErrorEn(true)
 	c.SetUserIndex(r.uidx)
 	c.SetCQN(r.cqn)

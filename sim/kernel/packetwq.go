@@ -22,10 +22,8 @@ type WQReq struct {
 
 // Flags of a WQ (enum ib_wq_flags).
 const (
-	wqCVLANStripping     = 1 << 0
-	wqScatterFCS         = 1 << 1
-	wqDelayDrop          = 1 << 2
-	wqPCIWriteEndPadding = 1 << 3
+	wqCVLANStripping = 1 << 0
+	wqScatterFCS     = 1 << 1
 )
 
 // wq is a receive queue of its own, for tables that a hash chooses from (ib_wq).
@@ -69,7 +67,7 @@ func (u *Ucontext) createWQ(k *call, r *WQReq) (*wq, error) {
 	switch {
 	case d.caps.packets.MaxWQ == 0:
 		return nil, fmt.Errorf("the device has no queues for packets: %w", syscall.EOPNOTSUPP)
-	case r.Flags&^wqCVLANStripping != 0 || r.Flags != 0 && !d.caps.packets.StripsVLAN:
+	case r.Flags&^d.caps.packets.queueFlags(wqCVLANStripping, wqScatterFCS) != 0:
 		return nil, fmt.Errorf("flags %#x: %w", r.Flags, syscall.EOPNOTSUPP)
 	case r.Count == 0 || r.MaxWR > 1<<d.caps.logMaxWQSz:
 		return nil, fmt.Errorf("%d receives, ring of %d: %w", r.MaxWR, r.Count, syscall.EINVAL)
@@ -80,7 +78,7 @@ func (u *Ucontext) createWQ(k *call, r *WQReq) (*wq, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := rqReq{addr: r.BufAddr, db: db, count: r.Count, shift: r.Shift, uidx: uidx, cqn: w.cq.cqn, pdn: w.pd.pdn, stripped: r.Flags&wqCVLANStripping != 0}
+	x := rqReq{addr: r.BufAddr, db: db, count: r.Count, shift: r.Shift, uidx: uidx, cqn: w.cq.cqn, pdn: w.pd.pdn, stripped: r.Flags&wqCVLANStripping != 0, scatterFCS: r.Flags&wqScatterFCS != 0}
 	if err := w.q.create(k, u, x); err != nil {
 		k.unpin(w.q.mem)
 		u.dbPages.unpin(k, r.DBAddr)

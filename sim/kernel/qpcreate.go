@@ -65,8 +65,8 @@ func (u *Ucontext) checkQPType(r *QPReq) error {
 
 func (u *Ucontext) checkQPFlags(r *QPReq) error {
 	flags := r.Flags
-	if r.Type == verbs.QPTRawPacket && u.dev.caps.packets.StripsVLAN {
-		flags &^= qpCVLANStripping
+	if r.Type == verbs.QPTRawPacket {
+		flags &^= u.dev.caps.packets.queueFlags(qpCVLANStripping, qpScatterFCS)
 	}
 	switch {
 	case flags&^qpKnownFlags != 0:

@@ -134,7 +134,7 @@ func (q *QP) ModifyUDPSport(vt verbs.Thread, sport uint16) (err error) {
 	if err := q.ctx.noDirect(call); err != nil {
 		return err
 	}
-	general, err := q.ctx.u.Capability(t.caller, prm.CapGeneral)
+	general, err := q.ctx.u.Capability(t.caller, prm.CapGeneral, prm.CapModeCurrent)
 	has := err == nil && prm.HCACap(general).RTS2RTSQPUDPSport()
 	if q.typ != verbs.QPTRC && q.typ != verbs.QPTUC || q.state != verbs.QPSRTS || !has {
 		return fmt.Errorf("%s of a QP of type %d in state %v: %w", call, q.typ, q.state, syscall.EOPNOTSUPP)

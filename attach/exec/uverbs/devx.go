@@ -29,17 +29,17 @@ func (f *File) devxCommand(k *uapi.Call, in, out uint16) (cmd, answer []byte, er
 	return cmd, make([]byte, room), err
 }
 
-// devxOther is DEVX_OTHER, with the current page of a capability. Nothing else is modelled.
+// devxOther is DEVX_OTHER, with the page of a capability: the current one, or the most that a driver can have. Nothing else is modelled.
 func (f *File) devxOther(k *uapi.Call) error {
 	in, out, err := f.devxCommand(k, uapi.DEVXOtherIn, uapi.DEVXOtherOut)
 	if err != nil {
 		return err
 	}
 	mod := prm.CmdIn(in).OpMod()
-	if op := prm.CmdIn(in).Opcode(); op != prm.OpQueryHCACap || mod&1 != prm.CapModeCurrent {
+	if op := prm.CmdIn(in).Opcode(); op != prm.OpQueryHCACap {
 		return fmt.Errorf("%v by a program: %w: %w", op, errNotModelled, syscall.EINVAL)
 	}
-	page, err := f.u.Capability(noCaller, mod>>1)
+	page, err := f.u.Capability(noCaller, mod>>1, mod&1)
 	if err != nil {
 		return err
 	}

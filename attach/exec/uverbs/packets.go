@@ -245,6 +245,7 @@ func (f *File) fillPackets(r uapi.ExQueryDeviceResp, d uapi.MLX5QueryDeviceResp)
 	const (
 		raw          = 1 << uint(verbs.QPTRawPacket)
 		cvlanStrip   = 1 << 0 // IB_RAW_PACKET_CAP_*
+		scatterFCS   = 1 << 1
 		checksums    = 1 << 2
 		rssAllFields = 0xff
 	)
@@ -259,6 +260,9 @@ func (f *File) fillPackets(r uapi.ExQueryDeviceResp, d uapi.MLX5QueryDeviceResp)
 	caps := uint32(0)
 	if p.StripsVLAN {
 		caps |= cvlanStrip
+	}
+	if p.FCS {
+		caps |= scatterFCS
 	}
 	if p.Checksums {
 		caps |= checksums

@@ -46,7 +46,7 @@ func newMachine(t testing.TB) *machine {
 	}
 	m := &machine{eng: sim.New(sim.Options{Seed: 1}), mem: mem.New(1 << 30)}
 	m.link = pcie.NewLink(m.eng, m.mem, p.PCIe)
-	id := hca.Identity{GUID: 0x0002c90300000101, MAC: [6]byte{2, 2, 0xc9, 0, 1, 1}, IPv4: [4]byte{10, 1, 0, 1}, BoardID: "SIM0000000001"}
+	id := hca.Identity{GUID: 0x0002c90300000101, MAC: [6]byte{2, 2, 0xc9, 0, 1, 1}, IPv4: [4]byte{10, 1, 0, 1}, BoardID: "SIM0000000001", Packets: true}
 	d := hca.New(m.eng, "mlx5_0", m.link, p.HCA, id)
 	m.link.Attach(d, func(v int) { m.kern.Interrupt(v) })
 	c := link.NewCable(m.eng, p.Link, "mlx5_0", "open")

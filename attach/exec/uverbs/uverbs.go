@@ -50,7 +50,7 @@ type File struct {
 	objects  map[uint32]*uarObject   // UAR objects by handle
 	memory   map[uint32]*deviceMemory
 	others   map[uint32]uint64 // where in BAR 0 queues of commands ring, by handle
-	qps      map[uint32]*qp // by handle
+	qps      map[uint32]*qp    // by handle
 	cqs      map[uint32]*cq
 	srqs     map[uint32]*srq
 	xrcds    map[uint32]bool   // open handles of XRC domains
