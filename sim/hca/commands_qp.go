@@ -91,6 +91,7 @@ func cmdCreateQP(d *Device, in, out []byte) prm.Status {
 			return prm.StatusBadParam
 		}
 	}
+	umems := d.usedUmems(bytes > 0 && m.WQUmemValid(), m.WQUmemID(), c.DBRUmemValid(), c.DBRUmemID())
 	dbr, ok := d.record(c.DBRAddr(), c.DBRUmemValid(), c.DBRUmemID())
 	if !ok {
 		return prm.StatusBadParam
@@ -111,6 +112,7 @@ func cmdCreateQP(d *Device, in, out []byte) prm.Status {
 	if special != nil {
 		*special = q
 	}
+	q.umems = umems
 	d.holdPartners(q, 1)
 	prm.CreateQPOut(out).SetQPN(n)
 	return prm.StatusOK
@@ -136,6 +138,7 @@ func cmdDestroyQP(d *Device, in, _ []byte) prm.Status {
 // holdPartners counts a QP, by 1 or -1, among the users of what its context names.
 func (d *Device) holdPartners(q *qp, by int) {
 	c := q.context()
+	q.umems.use(by)
 	if c.PD() != 0 {
 		d.pds[c.PD()] += int32(by)
 	}

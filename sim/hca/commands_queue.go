@@ -96,6 +96,8 @@ func cmdCreateCQ(d *Device, in, out []byte) prm.Status {
 		core: &d.core, all: &d.cqs, num: n, arg: d.cqs.made<<24 | uint64(n), ring: r, size: 1 << log, cqe: size,
 		dbr: dbr, uar: c.UARPage(), eq: eq, firedSN: -1, comp: comp,
 	}
+	q.umems = d.usedUmems(m.CQUmemValid(), m.CQUmemID(), c.DBRUmemValid(), c.DBRUmemID())
+	q.umems.use(1)
 	copy(q.ctx[:], c)
 	d.cqs.cqs = put(d.cqs.cqs, n, q)
 	eq.refs++
@@ -111,6 +113,7 @@ func cmdDestroyCQ(d *Device, in, _ []byte) prm.Status {
 		return prm.StatusBadResState
 	}
 	c.eq.refs--
+	c.umems.use(-1)
 	d.uarUsers[c.uar]--
 	d.cqs.cqs[n] = nil
 	d.cqs.numbers.release(n)

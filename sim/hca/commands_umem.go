@@ -11,6 +11,30 @@ type umem struct {
 	pages []mem.PA
 	shift uint   // a page is 1<<shift bytes
 	off   uint64 // of the first byte in the first page
+	users int    // queues and records
+}
+
+// umemUse is the memory that a queue is made of: its ring and its record; nil: the driver's.
+type umemUse [2]*umem
+
+// use counts a queue, by 1 or -1, among the users of its memory.
+func (u *umemUse) use(by int) {
+	for _, m := range u {
+		if m != nil {
+			m.users += by
+		}
+	}
+}
+
+// usedUmems is the memory that a command names.
+func (d *tables) usedUmems(ring bool, ringID uint32, record bool, recordID uint32) (u umemUse) {
+	if ring {
+		u[0] = numbered(d.umems, ringID)
+	}
+	if record {
+		u[1] = numbered(d.umems, recordID)
+	}
+	return u
 }
 
 func cmdCreateUmem(d *Device, in, out []byte) prm.Status {
@@ -36,15 +60,13 @@ func cmdCreateUmem(d *Device, in, out []byte) prm.Status {
 	return prm.StatusOK
 }
 
-// cmdDestroyUmem forgets memory. What was made of it keeps the pages' addresses, as a queue does whose pages a list named.
 func cmdDestroyUmem(d *Device, in, _ []byte) prm.Status {
 	id := prm.DestroyUmemIn(in).UmemID()
-	if numbered(d.umems, id) == nil {
+	u := numbered(d.umems, id)
+	if u == nil {
 		return prm.StatusBadResState
 	}
-	d.umems[id] = nil
-	d.umemNums.release(id)
-	return prm.StatusOK
+	return destroyed(d.umems, id, u.users, &d.umemNums)
 }
 
 // queueRing is the ring of a queue of n bytes: in pages that the command lists, or at an offset of the memory with a number.

@@ -154,6 +154,7 @@ func (t *flowTable) insert(k *call, g *flowGroup, w *flowWish) (*flowGroup, *flo
 
 // set writes an entry with the TIRs that it leads to.
 func (t *flowTable) set(k *call, g *flowGroup, e *flowEntry, tirs []uint32, mod uint16) error {
+	tirs = slices.Compact(slices.Sorted(slices.Values(tirs))) // several rules may lead to one
 	in := prm.NewIn(prm.OpSetFlowEntry, prm.FlowDestinationSize*len(tirs))
 	prm.CmdIn(in).SetOpMod(mod)
 	m := prm.SetFlowEntryIn(in)

@@ -217,7 +217,7 @@ func TestCommandsOfPrograms(t *testing.T) {
 		Value(uapi.UmemRegAccess, 4, uint64(verbs.AccessLocalWrite))
 	id := c.Out(uapi.UmemRegID, 4)
 	x.do("DEVX_UMEM_REG", c)
-	umem := binary.LittleEndian.Uint32(id)
+	umemHandle, umem := c.Result(uapi.UmemRegHandle), binary.LittleEndian.Uint32(id)
 	eq := client.New(x.proc, uapi.ObjectDEVX, uapi.DEVXQueryEQN).Value(uapi.DEVXEQNVector, 4, 0)
 	eqn := eq.Out(uapi.DEVXEQNNumber, 4)
 	x.do("DEVX_QUERY_EQN", eq)
@@ -261,6 +261,7 @@ func TestCommandsOfPrograms(t *testing.T) {
 	short := client.New(x.proc, uapi.ObjectDEVXObj, uapi.DEVXObjCreate).New(uapi.DEVXObjCreateHandle).In(uapi.DEVXObjCreateIn, prm.NewIn(prm.OpCreateQP, 0)[:16])
 	short.Out(uapi.DEVXObjCreateOut, 16)
 	x.refuse("a short command", short, syscall.EREMOTEIO)
+	x.refuse("memory of a CQ", client.New(x.proc, uapi.ObjectDEVXUmem, uapi.UmemDereg).Object(uapi.UmemDeregHandle, umemHandle), syscall.EINVAL)
 	x.do("DEVX_OBJ_DESTROY", client.New(x.proc, uapi.ObjectDEVXObj, uapi.DEVXObjDestroy).Object(uapi.DEVXObjDestroyHandle, h))
 	if n := x.pages.others[uint64(uar)*prm.UARPageSize]; n != 0 {
 		t.Errorf("%d queues ring the page", n)
