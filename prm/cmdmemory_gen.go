@@ -21,6 +21,10 @@ const (
 	PageFaultResumeInSize       = 0x10
 	PageFaultResumeMemoryInSize = 0x10
 	PageFaultResumeOutSize      = 0x10
+	CreateUmemInSize            = 0x30 // without the list at its end
+	CreateUmemOutSize           = 0x10
+	DestroyUmemInSize           = 0x10
+	DestroyUmemOutSize          = 0x10
 )
 
 // CreateMKeyIn is the in mailbox of CREATE_MKEY (0x200).
@@ -155,3 +159,32 @@ func (p PageFaultResumeMemoryIn) SetTokenLow(v uint32)  { putBE32(p, 0x0c, v) }
 
 // PageFaultResumeOut is the out mailbox of PAGE_FAULT_RESUME.
 type PageFaultResumeOut []byte
+
+// CreateUmemIn is the in mailbox of CREATE_UMEM (0xa08), of rdma-core's mlx5_ifc.h: memory of a program by its pages, for the queues that it
+// makes by commands of its own.
+type CreateUmemIn []byte
+
+func (c CreateUmemIn) ATS() bool               { return bit(c, 0x20, 31) }
+func (c CreateUmemIn) SetATS(v bool)           { putBit(c, 0x20, 31, v) }
+func (c CreateUmemIn) LogPageSize() uint32     { return bits(c, 0x20, 4, 0) }
+func (c CreateUmemIn) SetLogPageSize(v uint32) { put(c, 0x20, 4, 0, v) }
+func (c CreateUmemIn) PageOffset() uint32      { return be32(c, 0x24) }
+func (c CreateUmemIn) SetPageOffset(v uint32)  { putBE32(c, 0x24, v) }
+func (c CreateUmemIn) Entries() uint64         { return be64(c, 0x28) }
+func (c CreateUmemIn) SetEntries(v uint64)     { putBE64(c, 0x28, v) }
+func (c CreateUmemIn) MTT() MTT                { return MTT(c[0x30:]) }
+
+// CreateUmemOut is the out mailbox of CREATE_UMEM.
+type CreateUmemOut []byte
+
+func (c CreateUmemOut) UmemID() uint32     { return bits(c, 0x08, 23, 0) }
+func (c CreateUmemOut) SetUmemID(v uint32) { put(c, 0x08, 23, 0, v) }
+
+// DestroyUmemIn is the in mailbox of DESTROY_UMEM (0xa0a).
+type DestroyUmemIn []byte
+
+func (d DestroyUmemIn) UmemID() uint32     { return bits(d, 0x08, 23, 0) }
+func (d DestroyUmemIn) SetUmemID(v uint32) { put(d, 0x08, 23, 0, v) }
+
+// DestroyUmemOut is the out mailbox of DESTROY_UMEM.
+type DestroyUmemOut []byte

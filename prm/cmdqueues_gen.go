@@ -92,10 +92,16 @@ func (q QueryEQOut) PAS() PAS { return PAS(q[0x110:]) }
 // CreateCQIn is the in mailbox of CREATE_CQ (0x400).
 type CreateCQIn []byte
 
-func (c CreateCQIn) CQC() CQC              { return CQC(c[0x10:0x50:0x50]) }
-func (c CreateCQIn) CQUmemValid() bool     { return bit(c, 0x5c, 31) }
-func (c CreateCQIn) SetCQUmemValid(v bool) { putBit(c, 0x5c, 31, v) }
-func (c CreateCQIn) PAS() PAS              { return PAS(c[0x110:]) }
+func (c CreateCQIn) CQC() CQC { return CQC(c[0x10:0x50:0x50]) }
+
+// CQUmemOffset and CQUmemID are of rdma-core's tests (tests/mlx5_prm_structs.py, CreateCqIn).
+func (c CreateCQIn) CQUmemOffset() uint64     { return be64(c, 0x50) }
+func (c CreateCQIn) SetCQUmemOffset(v uint64) { putBE64(c, 0x50, v) }
+func (c CreateCQIn) CQUmemID() uint32         { return be32(c, 0x58) }
+func (c CreateCQIn) SetCQUmemID(v uint32)     { putBE32(c, 0x58, v) }
+func (c CreateCQIn) CQUmemValid() bool        { return bit(c, 0x5c, 31) }
+func (c CreateCQIn) SetCQUmemValid(v bool)    { putBit(c, 0x5c, 31, v) }
+func (c CreateCQIn) PAS() PAS                 { return PAS(c[0x110:]) }
 
 // CreateCQOut is the out mailbox of CREATE_CQ.
 type CreateCQOut []byte

@@ -163,6 +163,10 @@ func (q QPC) SetDCAccessKey(v uint64)             { putBE64(q, 0xc8, v) }
 func (q QPC) DBRUmemValid() bool                  { return bit(q, 0xd0, 28) }
 func (q QPC) SetDBRUmemValid(v bool)              { putBit(q, 0xd0, 28, v) }
 
+// DBRUmemID is of rdma-core's mlx5_ifc.h.
+func (q QPC) DBRUmemID() uint32     { return be32(q, 0xe4) }
+func (q QPC) SetDBRUmemID(v uint32) { putBE32(q, 0xe4, v) }
+
 // ADS is an address path of a QPC (mlx5_ifc ads). AckTimeout is 4.096 us << n.
 type ADS []byte
 
@@ -245,30 +249,34 @@ func (c CQC) ST() uint32                       { return bits(c, 0x00, 11, 8) }
 func (c CQC) SetST(v uint32)                   { put(c, 0x00, 11, 8, v) }
 func (c CQC) CQECompressionLayout() uint32     { return bits(c, 0x00, 1, 0) }
 func (c CQC) SetCQECompressionLayout(v uint32) { put(c, 0x00, 1, 0, v) }
-func (c CQC) PageOffset() uint32               { return bits(c, 0x08, 11, 6) }
-func (c CQC) SetPageOffset(v uint32)           { put(c, 0x08, 11, 6, v) }
-func (c CQC) LogCQSize() uint32                { return bits(c, 0x0c, 28, 24) }
-func (c CQC) SetLogCQSize(v uint32)            { put(c, 0x0c, 28, 24, v) }
-func (c CQC) UARPage() uint32                  { return bits(c, 0x0c, 23, 0) }
-func (c CQC) SetUARPage(v uint32)              { put(c, 0x0c, 23, 0, v) }
-func (c CQC) CQPeriod() uint32                 { return bits(c, 0x10, 27, 16) }
-func (c CQC) SetCQPeriod(v uint32)             { put(c, 0x10, 27, 16, v) }
-func (c CQC) CQMaxCount() uint32               { return bits(c, 0x10, 15, 0) }
-func (c CQC) SetCQMaxCount(v uint32)           { put(c, 0x10, 15, 0, v) }
-func (c CQC) EQN() uint32                      { return be32(c, 0x14) }
-func (c CQC) SetEQN(v uint32)                  { putBE32(c, 0x14, v) }
-func (c CQC) LogPageSize() uint32              { return bits(c, 0x18, 28, 24) }
-func (c CQC) SetLogPageSize(v uint32)          { put(c, 0x18, 28, 24, v) }
-func (c CQC) LastNotifiedIndex() uint32        { return bits(c, 0x20, 23, 0) }
-func (c CQC) SetLastNotifiedIndex(v uint32)    { put(c, 0x20, 23, 0, v) }
-func (c CQC) LastSolicitIndex() uint32         { return bits(c, 0x24, 23, 0) }
-func (c CQC) SetLastSolicitIndex(v uint32)     { put(c, 0x24, 23, 0, v) }
-func (c CQC) ConsumerCounter() uint32          { return bits(c, 0x28, 23, 0) }
-func (c CQC) SetConsumerCounter(v uint32)      { put(c, 0x28, 23, 0, v) }
-func (c CQC) ProducerCounter() uint32          { return bits(c, 0x2c, 23, 0) }
-func (c CQC) SetProducerCounter(v uint32)      { put(c, 0x2c, 23, 0, v) }
-func (c CQC) DBRAddr() uint64                  { return be64(c, 0x38) }
-func (c CQC) SetDBRAddr(v uint64)              { putBE64(c, 0x38, v) }
+
+// DBRUmemID is of rdma-core's tests (SwCqc).
+func (c CQC) DBRUmemID() uint32             { return be32(c, 0x04) }
+func (c CQC) SetDBRUmemID(v uint32)         { putBE32(c, 0x04, v) }
+func (c CQC) PageOffset() uint32            { return bits(c, 0x08, 11, 6) }
+func (c CQC) SetPageOffset(v uint32)        { put(c, 0x08, 11, 6, v) }
+func (c CQC) LogCQSize() uint32             { return bits(c, 0x0c, 28, 24) }
+func (c CQC) SetLogCQSize(v uint32)         { put(c, 0x0c, 28, 24, v) }
+func (c CQC) UARPage() uint32               { return bits(c, 0x0c, 23, 0) }
+func (c CQC) SetUARPage(v uint32)           { put(c, 0x0c, 23, 0, v) }
+func (c CQC) CQPeriod() uint32              { return bits(c, 0x10, 27, 16) }
+func (c CQC) SetCQPeriod(v uint32)          { put(c, 0x10, 27, 16, v) }
+func (c CQC) CQMaxCount() uint32            { return bits(c, 0x10, 15, 0) }
+func (c CQC) SetCQMaxCount(v uint32)        { put(c, 0x10, 15, 0, v) }
+func (c CQC) EQN() uint32                   { return be32(c, 0x14) }
+func (c CQC) SetEQN(v uint32)               { putBE32(c, 0x14, v) }
+func (c CQC) LogPageSize() uint32           { return bits(c, 0x18, 28, 24) }
+func (c CQC) SetLogPageSize(v uint32)       { put(c, 0x18, 28, 24, v) }
+func (c CQC) LastNotifiedIndex() uint32     { return bits(c, 0x20, 23, 0) }
+func (c CQC) SetLastNotifiedIndex(v uint32) { put(c, 0x20, 23, 0, v) }
+func (c CQC) LastSolicitIndex() uint32      { return bits(c, 0x24, 23, 0) }
+func (c CQC) SetLastSolicitIndex(v uint32)  { put(c, 0x24, 23, 0, v) }
+func (c CQC) ConsumerCounter() uint32       { return bits(c, 0x28, 23, 0) }
+func (c CQC) SetConsumerCounter(v uint32)   { put(c, 0x28, 23, 0, v) }
+func (c CQC) ProducerCounter() uint32       { return bits(c, 0x2c, 23, 0) }
+func (c CQC) SetProducerCounter(v uint32)   { put(c, 0x2c, 23, 0, v) }
+func (c CQC) DBRAddr() uint64               { return be64(c, 0x38) }
+func (c CQC) SetDBRAddr(v uint64)           { putBE64(c, 0x38, v) }
 
 // EQC is the event-queue context (mlx5_ifc eqc).
 type EQC []byte

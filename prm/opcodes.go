@@ -119,6 +119,8 @@ const (
 	OpModifyFlowTable        Opcode = 0x93c
 	OpCreateGeneralObject    Opcode = 0xa00
 	OpDestroyGeneralObject   Opcode = 0xa03
+	OpCreateUmem             Opcode = 0xa08
+	OpDestroyUmem            Opcode = 0xa0a
 )
 
 // cmdInfo is what the device must know of a command before it looks at fields.
@@ -246,4 +248,6 @@ var commands = [...]cmdInfo{
 	{OpModifyFlowTable, "MODIFY_FLOW_TABLE", ModifyFlowTableInSize, ModifyFlowTableOutSize},
 	{OpCreateGeneralObject, "CREATE_GENERAL_OBJECT", CreateGeneralObjectInSize, CreateGeneralObjectOutSize},
 	{OpDestroyGeneralObject, "DESTROY_GENERAL_OBJECT", DestroyGeneralObjectInSize, DestroyGeneralObjectOutSize},
+	{OpCreateUmem, "CREATE_UMEM", CreateUmemInSize, CreateUmemOutSize},
+	{OpDestroyUmem, "DESTROY_UMEM", DestroyUmemInSize, DestroyUmemOutSize},
 }

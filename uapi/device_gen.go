@@ -133,6 +133,16 @@ func (e ExQueryDeviceResp) HCACoreClock() uint64         { return le.Uint64(e[21
 func (e ExQueryDeviceResp) SetHCACoreClock(v uint64)     { le.PutUint64(e[216:], v) }
 func (e ExQueryDeviceResp) DeviceCapFlagsEx() uint64     { return le.Uint64(e[224:]) }
 func (e ExQueryDeviceResp) SetDeviceCapFlagsEx(v uint64) { le.PutUint64(e[224:], v) }
+func (e ExQueryDeviceResp) RSSQPTs() uint32              { return le.Uint32(e[232:]) }
+func (e ExQueryDeviceResp) SetRSSQPTs(v uint32)          { le.PutUint32(e[232:], v) }
+func (e ExQueryDeviceResp) MaxRWQTables() uint32         { return le.Uint32(e[236:]) }
+func (e ExQueryDeviceResp) SetMaxRWQTables(v uint32)     { le.PutUint32(e[236:], v) }
+func (e ExQueryDeviceResp) MaxRWQTableSize() uint32      { return le.Uint32(e[240:]) }
+func (e ExQueryDeviceResp) SetMaxRWQTableSize(v uint32)  { le.PutUint32(e[240:], v) }
+func (e ExQueryDeviceResp) MaxWQTypeRQ() uint32          { return le.Uint32(e[248:]) }
+func (e ExQueryDeviceResp) SetMaxWQTypeRQ(v uint32)      { le.PutUint32(e[248:], v) }
+func (e ExQueryDeviceResp) RawPacketCaps() uint32        { return le.Uint32(e[252:]) }
+func (e ExQueryDeviceResp) SetRawPacketCaps(v uint32)    { le.PutUint32(e[252:], v) }
 func (e ExQueryDeviceResp) MaxCQCount() uint16           { return le.Uint16(e[280:]) }
 func (e ExQueryDeviceResp) SetMaxCQCount(v uint16)       { le.PutUint16(e[280:], v) }
 func (e ExQueryDeviceResp) MaxCQPeriod() uint16          { return le.Uint16(e[282:]) }

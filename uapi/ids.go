@@ -22,9 +22,11 @@ const (
 
 	driverNS = 1 << 12 // numbers of drivers begin here
 
-	ObjectDEVX    = driverNS
-	ObjectDEVXObj = driverNS + 1
-	ObjectUAR     = driverNS + 8
+	ObjectDEVX        = driverNS
+	ObjectDEVXObj     = driverNS + 1
+	ObjectDEVXUmem    = driverNS + 2
+	ObjectFlowMatcher = driverNS + 3
+	ObjectUAR         = driverNS + 8
 )
 
 // Methods, by object.
@@ -59,6 +61,21 @@ const (
 	DEVXOther       = driverNS
 	DEVXObjCreate   = driverNS
 	DEVXObjDestroy  = driverNS + 1
+	DEVXObjModify   = driverNS + 2
+	DEVXObjQuery    = driverNS + 3
+	DEVXQueryEQN    = driverNS + 2
+	UmemReg         = driverNS
+	UmemDereg       = driverNS + 1
+	DMMapOpAddr     = driverNS
+	DMQuery         = driverNS + 1
+	MLX5QueryPort   = driverNS
+	WQCreate        = 0
+	WQDestroy       = 1
+	WQTableDestroy  = 0
+	FlowDestroy     = 0
+	FlowCreate      = driverNS
+	MatcherCreate   = driverNS
+	MatcherDestroy  = driverNS + 1
 	UARAlloc        = driverNS
 	UARDestroy      = driverNS + 1
 )
@@ -158,6 +175,52 @@ const (
 	DMAllocType        = driverNS + 2
 	DMFreeHandle       = 0
 
+	DMMapOpHandle      = driverNS
+	DMMapOpOp          = driverNS + 1
+	DMMapOpStartOffset = driverNS + 2
+	DMMapOpPageIndex   = driverNS + 3
+	DMQueryHandle      = driverNS
+	DMQueryStartOffset = driverNS + 1
+	DMQueryPageIndex   = driverNS + 2
+	DMQueryLength      = driverNS + 3
+
+	MLX5QueryPortNum = driverNS
+	MLX5QueryPortRsp = driverNS + 1
+
+	WQCreateHandle        = 0
+	WQCreatePD            = 1
+	WQCreateCQ            = 2
+	WQCreateUserHandle    = 3
+	WQCreateType          = 4
+	WQCreateEventFD       = 5
+	WQCreateMaxWR         = 6
+	WQCreateMaxSGE        = 7
+	WQCreateFlags         = 8
+	WQCreateRspMaxWR      = 9
+	WQCreateRspMaxSGE     = 10
+	WQCreateRspNum        = 11
+	WQDestroyHandle       = 0
+	WQDestroyRsp          = 1
+	WQTableDestroyHandle  = 0
+	FlowDestroyHandle     = 0
+	FlowCreateHandle      = driverNS
+	FlowCreateValue       = driverNS + 1
+	FlowCreateQP          = driverNS + 2
+	FlowCreateDEVX        = driverNS + 3
+	FlowCreateMatcher     = driverNS + 4
+	FlowCreateActions     = driverNS + 5
+	FlowCreateTag         = driverNS + 6
+	FlowCreateCounters    = driverNS + 7
+	FlowCreateOffset      = driverNS + 8
+	FlowCreateFlags       = driverNS + 9
+	MatcherCreateHandle   = driverNS
+	MatcherCreateMask     = driverNS + 1
+	MatcherCreateType     = driverNS + 2
+	MatcherCreateCriteria = driverNS + 3
+	MatcherCreateFlags    = driverNS + 4
+	MatcherCreateTable    = driverNS + 5
+	MatcherDestroyHandle  = driverNS
+
 	RegDmabufHandle = 0
 	RegDmabufPD     = 1
 	RegDmabufOffset = 2
@@ -188,6 +251,19 @@ const (
 	DEVXObjCreateIn      = driverNS + 1
 	DEVXObjCreateOut     = driverNS + 2
 	DEVXObjDestroyHandle = driverNS
+	DEVXEQNVector        = driverNS
+	DEVXEQNNumber        = driverNS + 1
+	UmemRegHandle        = driverNS
+	UmemRegAddr          = driverNS + 1
+	UmemRegLen           = driverNS + 2
+	UmemRegAccess        = driverNS + 3
+	UmemRegID            = driverNS + 4
+	UmemRegPageSizes     = driverNS + 5
+	UmemRegDmabuf        = driverNS + 6
+	UmemDeregHandle      = driverNS
+	DEVXObjModifyHandle  = driverNS // of a query, too
+	DEVXObjModifyIn      = driverNS + 1
+	DEVXObjModifyOut     = driverNS + 2
 
 	UARAllocHandle   = driverNS
 	UARAllocType     = driverNS + 1
@@ -214,6 +290,24 @@ const (
 	QPCreateCVLANStripping         = 1 << 9
 	QPCreatePCIWriteEndPadding     = 1 << 11
 	QPCreateSQSigAll               = 1 << 12
+)
+
+// Flags of FlowCreateFlags (enum mlx5_ib_create_flow_flags), and the length of match parameters (struct mlx5_ib_match_params).
+const (
+	FlowCreateDefaultMiss = 1 << 0
+	FlowCreateDrop        = 1 << 1
+
+	MatchParamsSize = 640
+)
+
+// WQTypeRQ is the only type of a WQ (enum ib_uverbs_wq_type).
+const WQTypeRQ = 0
+
+// Bits of ExModifyWQ.AttrMask (enum ib_wq_attr_mask).
+const (
+	ModifyWQState    = 1 << 0
+	ModifyWQCurState = 1 << 1
+	ModifyWQFlags    = 1 << 2
 )
 
 // Types of SRQs (enum ib_uverbs_srq_type).

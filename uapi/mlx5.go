@@ -38,6 +38,15 @@ const (
 	QPFlagAllowScatterCQE = 1 << 8
 	QPFlagPacketCredits   = 1 << 9
 	QPFlagUARPageIndex    = 1 << 10 // BFRegIndex is a UAR
+
+	// Bits of MLX5CreateQPResp.CompMask: the numbers of the queues of a raw packet QP.
+	QPRespTIRN = 1 << 0
+	QPRespTISN = 1 << 1
+	QPRespRQN  = 1 << 2
+	QPRespSQN  = 1 << 3
+
+	// RSSToeplitz is MLX5CreateQPRSS.Function.
+	RSSToeplitz = 1 << 0
 )
 
 // Commands in the page offset of an mmap of the device file (enum mlx5_ib_mmap_cmd).

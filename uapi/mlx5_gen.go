@@ -13,6 +13,9 @@ const (
 	MLX5CreateQPSize        = 56
 	MLX5ModifyQPRespSize    = 16
 	MLX5CreateQPRespSize    = 40
+	MLX5CreateQPRSSSize     = 152
+	MLX5CreateWQSize        = 48
+	MLX5PortSize            = 40
 )
 
 // AllocUcontextReq is the driver data of GET_CONTEXT. The first version ends after two words (struct mlx5_ib_alloc_ucontext_req_v2).
@@ -91,6 +94,14 @@ func (m MLX5QueryDeviceResp) CompMask() uint32           { return le.Uint32(m[0:
 func (m MLX5QueryDeviceResp) SetCompMask(v uint32)       { le.PutUint32(m[0:], v) }
 func (m MLX5QueryDeviceResp) ResponseLength() uint32     { return le.Uint32(m[4:]) }
 func (m MLX5QueryDeviceResp) SetResponseLength(v uint32) { le.PutUint32(m[4:], v) }
+func (m MLX5QueryDeviceResp) MaxTSO() uint32             { return le.Uint32(m[8:]) }
+func (m MLX5QueryDeviceResp) SetMaxTSO(v uint32)         { le.PutUint32(m[8:], v) }
+func (m MLX5QueryDeviceResp) TSOQPTs() uint32            { return le.Uint32(m[12:]) }
+func (m MLX5QueryDeviceResp) SetTSOQPTs(v uint32)        { le.PutUint32(m[12:], v) }
+func (m MLX5QueryDeviceResp) RSSFields() uint64          { return le.Uint64(m[16:]) }
+func (m MLX5QueryDeviceResp) SetRSSFields(v uint64)      { le.PutUint64(m[16:], v) }
+func (m MLX5QueryDeviceResp) RSSFunction() uint8         { return m[24] }
+func (m MLX5QueryDeviceResp) SetRSSFunction(v uint8)     { m[24] = v }
 func (m MLX5QueryDeviceResp) CQECompMaxNum() uint32      { return le.Uint32(m[32:]) }
 func (m MLX5QueryDeviceResp) SetCQECompMaxNum(v uint32)  { le.PutUint32(m[32:], v) }
 func (m MLX5QueryDeviceResp) CQECompFormats() uint32     { return le.Uint32(m[36:]) }
@@ -168,3 +179,60 @@ func (m MLX5CreateQPResp) ECEOptions() uint32     { return le.Uint32(m[4:]) }
 func (m MLX5CreateQPResp) SetECEOptions(v uint32) { le.PutUint32(m[4:], v) }
 func (m MLX5CreateQPResp) CompMask() uint32       { return le.Uint32(m[8:]) }
 func (m MLX5CreateQPResp) SetCompMask(v uint32)   { le.PutUint32(m[8:], v) }
+func (m MLX5CreateQPResp) TIRN() uint32           { return le.Uint32(m[12:]) }
+func (m MLX5CreateQPResp) SetTIRN(v uint32)       { le.PutUint32(m[12:], v) }
+func (m MLX5CreateQPResp) TISN() uint32           { return le.Uint32(m[16:]) }
+func (m MLX5CreateQPResp) SetTISN(v uint32)       { le.PutUint32(m[16:], v) }
+func (m MLX5CreateQPResp) RQN() uint32            { return le.Uint32(m[20:]) }
+func (m MLX5CreateQPResp) SetRQN(v uint32)        { le.PutUint32(m[20:], v) }
+func (m MLX5CreateQPResp) SQN() uint32            { return le.Uint32(m[24:]) }
+func (m MLX5CreateQPResp) SetSQN(v uint32)        { le.PutUint32(m[24:], v) }
+
+// MLX5CreateQPRSS is the driver data of QP_CREATE for a QP that receives by a table of WQs (struct mlx5_ib_create_qp_rss).
+type MLX5CreateQPRSS []byte
+
+func (m MLX5CreateQPRSS) Fields() uint64       { return le.Uint64(m[0:]) }
+func (m MLX5CreateQPRSS) SetFields(v uint64)   { le.PutUint64(m[0:], v) }
+func (m MLX5CreateQPRSS) Function() uint8      { return m[8] }
+func (m MLX5CreateQPRSS) SetFunction(v uint8)  { m[8] = v }
+func (m MLX5CreateQPRSS) KeyLen() uint8        { return m[9] }
+func (m MLX5CreateQPRSS) SetKeyLen(v uint8)    { m[9] = v }
+func (m MLX5CreateQPRSS) Key() []byte          { return m[16:144:144] }
+func (m MLX5CreateQPRSS) CompMask() uint32     { return le.Uint32(m[144:]) }
+func (m MLX5CreateQPRSS) SetCompMask(v uint32) { le.PutUint32(m[144:], v) }
+func (m MLX5CreateQPRSS) Flags() uint32        { return le.Uint32(m[148:]) }
+func (m MLX5CreateQPRSS) SetFlags(v uint32)    { le.PutUint32(m[148:], v) }
+
+// MLX5CreateWQ is the driver data of WQ_CREATE (struct mlx5_ib_create_wq).
+type MLX5CreateWQ []byte
+
+func (m MLX5CreateWQ) BufAddr() uint64        { return le.Uint64(m[0:]) }
+func (m MLX5CreateWQ) SetBufAddr(v uint64)    { le.PutUint64(m[0:], v) }
+func (m MLX5CreateWQ) DBAddr() uint64         { return le.Uint64(m[8:]) }
+func (m MLX5CreateWQ) SetDBAddr(v uint64)     { le.PutUint64(m[8:], v) }
+func (m MLX5CreateWQ) RQWQECount() uint32     { return le.Uint32(m[16:]) }
+func (m MLX5CreateWQ) SetRQWQECount(v uint32) { le.PutUint32(m[16:], v) }
+func (m MLX5CreateWQ) RQWQEShift() uint32     { return le.Uint32(m[20:]) }
+func (m MLX5CreateWQ) SetRQWQEShift(v uint32) { le.PutUint32(m[20:], v) }
+func (m MLX5CreateWQ) UserIndex() uint32      { return le.Uint32(m[24:]) }
+func (m MLX5CreateWQ) SetUserIndex(v uint32)  { le.PutUint32(m[24:], v) }
+func (m MLX5CreateWQ) Flags() uint32          { return le.Uint32(m[28:]) }
+func (m MLX5CreateWQ) SetFlags(v uint32)      { le.PutUint32(m[28:], v) }
+func (m MLX5CreateWQ) CompMask() uint32       { return le.Uint32(m[32:]) }
+func (m MLX5CreateWQ) SetCompMask(v uint32)   { le.PutUint32(m[32:], v) }
+
+// MLX5Port is the answer of the driver's QUERY_PORT (struct mlx5_ib_uapi_query_port).
+type MLX5Port []byte
+
+func (m MLX5Port) Flags() uint64                  { return le.Uint64(m[0:]) }
+func (m MLX5Port) SetFlags(v uint64)              { le.PutUint64(m[0:], v) }
+func (m MLX5Port) Vport() uint16                  { return le.Uint16(m[8:]) }
+func (m MLX5Port) SetVport(v uint16)              { le.PutUint16(m[8:], v) }
+func (m MLX5Port) VportVHCAID() uint16            { return le.Uint16(m[10:]) }
+func (m MLX5Port) SetVportVHCAID(v uint16)        { le.PutUint16(m[10:], v) }
+func (m MLX5Port) ESwOwnerVHCAID() uint16         { return le.Uint16(m[12:]) }
+func (m MLX5Port) SetESwOwnerVHCAID(v uint16)     { le.PutUint16(m[12:], v) }
+func (m MLX5Port) VportSteeringICMRx() uint64     { return le.Uint64(m[16:]) }
+func (m MLX5Port) SetVportSteeringICMRx(v uint64) { le.PutUint64(m[16:], v) }
+func (m MLX5Port) VportSteeringICMTx() uint64     { return le.Uint64(m[24:]) }
+func (m MLX5Port) SetVportSteeringICMTx(v uint64) { le.PutUint64(m[24:], v) }

@@ -27,6 +27,12 @@ const (
 	ResizeCQRespSize          = 8
 	MLX5ResizeCQSize          = 16
 	ExModifyCQSize            = 16
+	CreateFlowSize            = 24
+	CreateFlowRespSize        = 8
+	FlowSpecHeaderSize        = 8
+	ExModifyWQSize            = 24
+	ExCreateRWQIndTblSize     = 8
+	ExCreateRWQIndTblRespSize = 16
 )
 
 // CreateAH is the request of CREATE_AH (struct ib_uverbs_create_ah).
@@ -252,3 +258,77 @@ func (e ExModifyCQ) CQPeriod() uint16     { return le.Uint16(e[10:]) }
 func (e ExModifyCQ) SetCQPeriod(v uint16) { le.PutUint16(e[10:], v) }
 func (e ExModifyCQ) Reserved() uint32     { return le.Uint32(e[12:]) }
 func (e ExModifyCQ) SetReserved(v uint32) { le.PutUint32(e[12:], v) }
+
+// CreateFlow is the request of EX_CREATE_FLOW (struct ib_uverbs_create_flow); specs follow it.
+type CreateFlow []byte
+
+func (c CreateFlow) CompMask() uint32     { return le.Uint32(c[0:]) }
+func (c CreateFlow) SetCompMask(v uint32) { le.PutUint32(c[0:], v) }
+func (c CreateFlow) QPHandle() uint32     { return le.Uint32(c[4:]) }
+func (c CreateFlow) SetQPHandle(v uint32) { le.PutUint32(c[4:], v) }
+func (c CreateFlow) Type() uint32         { return le.Uint32(c[8:]) }
+func (c CreateFlow) SetType(v uint32)     { le.PutUint32(c[8:], v) }
+func (c CreateFlow) Size() uint16         { return le.Uint16(c[12:]) }
+func (c CreateFlow) SetSize(v uint16)     { le.PutUint16(c[12:], v) }
+func (c CreateFlow) Priority() uint16     { return le.Uint16(c[14:]) }
+func (c CreateFlow) SetPriority(v uint16) { le.PutUint16(c[14:], v) }
+func (c CreateFlow) Specs() uint8         { return c[16] }
+func (c CreateFlow) SetSpecs(v uint8)     { c[16] = v }
+func (c CreateFlow) Port() uint8          { return c[19] }
+func (c CreateFlow) SetPort(v uint8)      { c[19] = v }
+func (c CreateFlow) Flags() uint32        { return le.Uint32(c[20:]) }
+func (c CreateFlow) SetFlags(v uint32)    { le.PutUint32(c[20:], v) }
+
+// CreateFlowResp is the answer to EX_CREATE_FLOW (struct ib_uverbs_create_flow_resp).
+type CreateFlowResp []byte
+
+func (c CreateFlowResp) CompMask() uint32       { return le.Uint32(c[0:]) }
+func (c CreateFlowResp) SetCompMask(v uint32)   { le.PutUint32(c[0:], v) }
+func (c CreateFlowResp) FlowHandle() uint32     { return le.Uint32(c[4:]) }
+func (c CreateFlowResp) SetFlowHandle(v uint32) { le.PutUint32(c[4:], v) }
+
+// FlowSpecHeader is the beginning of a spec (struct ib_uverbs_flow_spec_hdr).
+type FlowSpecHeader []byte
+
+func (f FlowSpecHeader) Type() uint32         { return le.Uint32(f[0:]) }
+func (f FlowSpecHeader) SetType(v uint32)     { le.PutUint32(f[0:], v) }
+func (f FlowSpecHeader) Size() uint16         { return le.Uint16(f[4:]) }
+func (f FlowSpecHeader) SetSize(v uint16)     { le.PutUint16(f[4:], v) }
+func (f FlowSpecHeader) Reserved() uint16     { return le.Uint16(f[6:]) }
+func (f FlowSpecHeader) SetReserved(v uint16) { le.PutUint16(f[6:], v) }
+
+// ExModifyWQ is the request of EX_MODIFY_WQ (struct ib_uverbs_ex_modify_wq).
+type ExModifyWQ []byte
+
+func (e ExModifyWQ) AttrMask() uint32      { return le.Uint32(e[0:]) }
+func (e ExModifyWQ) SetAttrMask(v uint32)  { le.PutUint32(e[0:], v) }
+func (e ExModifyWQ) WQHandle() uint32      { return le.Uint32(e[4:]) }
+func (e ExModifyWQ) SetWQHandle(v uint32)  { le.PutUint32(e[4:], v) }
+func (e ExModifyWQ) State() uint32         { return le.Uint32(e[8:]) }
+func (e ExModifyWQ) SetState(v uint32)     { le.PutUint32(e[8:], v) }
+func (e ExModifyWQ) CurState() uint32      { return le.Uint32(e[12:]) }
+func (e ExModifyWQ) SetCurState(v uint32)  { le.PutUint32(e[12:], v) }
+func (e ExModifyWQ) Flags() uint32         { return le.Uint32(e[16:]) }
+func (e ExModifyWQ) SetFlags(v uint32)     { le.PutUint32(e[16:], v) }
+func (e ExModifyWQ) FlagsMask() uint32     { return le.Uint32(e[20:]) }
+func (e ExModifyWQ) SetFlagsMask(v uint32) { le.PutUint32(e[20:], v) }
+
+// ExCreateRWQIndTbl is the request of EX_CREATE_RWQ_IND_TBL (struct ib_uverbs_ex_create_rwq_ind_table); handles of WQs follow it.
+type ExCreateRWQIndTbl []byte
+
+func (e ExCreateRWQIndTbl) CompMask() uint32     { return le.Uint32(e[0:]) }
+func (e ExCreateRWQIndTbl) SetCompMask(v uint32) { le.PutUint32(e[0:], v) }
+func (e ExCreateRWQIndTbl) LogSize() uint32      { return le.Uint32(e[4:]) }
+func (e ExCreateRWQIndTbl) SetLogSize(v uint32)  { le.PutUint32(e[4:], v) }
+
+// ExCreateRWQIndTblResp is the answer to EX_CREATE_RWQ_IND_TBL (struct ib_uverbs_ex_create_rwq_ind_table_resp).
+type ExCreateRWQIndTblResp []byte
+
+func (e ExCreateRWQIndTblResp) CompMask() uint32           { return le.Uint32(e[0:]) }
+func (e ExCreateRWQIndTblResp) SetCompMask(v uint32)       { le.PutUint32(e[0:], v) }
+func (e ExCreateRWQIndTblResp) ResponseLength() uint32     { return le.Uint32(e[4:]) }
+func (e ExCreateRWQIndTblResp) SetResponseLength(v uint32) { le.PutUint32(e[4:], v) }
+func (e ExCreateRWQIndTblResp) Handle() uint32             { return le.Uint32(e[8:]) }
+func (e ExCreateRWQIndTblResp) SetHandle(v uint32)         { le.PutUint32(e[8:], v) }
+func (e ExCreateRWQIndTblResp) Number() uint32             { return le.Uint32(e[12:]) }
+func (e ExCreateRWQIndTblResp) SetNumber(v uint32)         { le.PutUint32(e[12:], v) }

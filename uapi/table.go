@@ -120,6 +120,26 @@ var methods = [...]Method{
 		object(DMAllocHandle, ObjectNew), in(DMAllocLength, 8), in(DMAllocAlignment, 4),
 		out(DMAllocStartOffset, 8), out(DMAllocPageIndex, 2).optional(), in(DMAllocType, 8).optional()}, false},
 	{ObjectDM, DMFree, "DM_FREE", []Spec{object(DMFreeHandle, ObjectIn)}, false},
+	{ObjectDM, DMQuery, "DM_QUERY", []Spec{
+		object(DMQueryHandle, ObjectIn), out(DMQueryStartOffset, 8), out(DMQueryPageIndex, 2), out(DMQueryLength, 8)}, false},
+	{ObjectDM, DMMapOpAddr, "DM_MAP_OP_ADDR", []Spec{
+		object(DMMapOpHandle, ObjectIn), in(DMMapOpOp, 1), out(DMMapOpStartOffset, 8), out(DMMapOpPageIndex, 2)}, false},
+	{ObjectDevice, MLX5QueryPort, "MLX5_QUERY_PORT", []Spec{in(MLX5QueryPortNum, 4), outStruct(MLX5QueryPortRsp, 8, MLX5PortSize)}, false},
+	{ObjectWQ, WQCreate, "WQ_CREATE", []Spec{
+		object(WQCreateHandle, ObjectNew), object(WQCreatePD, ObjectIn), {ID: WQCreateType, Kind: PtrIn, Min: 4, Max: 8, Mandatory: true},
+		in(WQCreateUserHandle, 8), in(WQCreateMaxWR, 4), in(WQCreateMaxSGE, 4), flags(WQCreateFlags), object(WQCreateCQ, ObjectIn),
+		object(WQCreateEventFD, FDIn).optional(), out(WQCreateRspMaxWR, 4), out(WQCreateRspMaxSGE, 4), out(WQCreateRspNum, 4).optional(), uhwIn, uhwOut}, true},
+	{ObjectWQ, WQDestroy, "WQ_DESTROY", []Spec{object(WQDestroyHandle, ObjectIn), out(WQDestroyRsp, 4)}, false},
+	{ObjectRWQIndTbl, WQTableDestroy, "RWQ_IND_TBL_DESTROY", []Spec{object(WQTableDestroyHandle, ObjectIn)}, false},
+	{ObjectFlow, FlowDestroy, "FLOW_DESTROY", []Spec{object(FlowDestroyHandle, ObjectIn)}, false},
+	{ObjectFlow, FlowCreate, "MLX5_CREATE_FLOW", []Spec{
+		object(FlowCreateHandle, ObjectNew), anyLen(FlowCreateValue, PtrIn, 1).mandatory(), object(FlowCreateMatcher, ObjectIn), object(FlowCreateQP, ObjectIn).optional(),
+		object(FlowCreateDEVX, ObjectIn).optional(), anyLen(FlowCreateActions, PtrIn, 0), in(FlowCreateTag, 4).optional(), anyLen(FlowCreateCounters, PtrIn, 0),
+		anyLen(FlowCreateOffset, PtrIn, 0), flags(FlowCreateFlags)}, false},
+	{ObjectFlowMatcher, MatcherCreate, "FLOW_MATCHER_CREATE", []Spec{
+		object(MatcherCreateHandle, ObjectNew), {ID: MatcherCreateMask, Kind: PtrIn, Min: 1, Max: MatchParamsSize, Mandatory: true},
+		in(MatcherCreateType, 2), in(MatcherCreateCriteria, 1), flags(MatcherCreateFlags), {ID: MatcherCreateTable, Kind: PtrIn, Min: 4, Max: 8}}, false},
+	{ObjectFlowMatcher, MatcherDestroy, "FLOW_MATCHER_DESTROY", []Spec{object(MatcherDestroyHandle, ObjectIn)}, false},
 	{ObjectMW, MWDestroy, "MW_DESTROY", []Spec{object(MWDestroyHandle, ObjectIn)}, false},
 	{ObjectAH, AHDestroy, "AH_DESTROY", []Spec{object(AHDestroyHandle, ObjectIn)}, false},
 	{ObjectSRQ, SRQCreate, "SRQ_CREATE", []Spec{
@@ -135,6 +155,14 @@ var methods = [...]Method{
 	{ObjectDEVXObj, DEVXObjCreate, "DEVX_OBJ_CREATE", []Spec{object(DEVXObjCreateHandle, ObjectNew),
 		anyLen(DEVXObjCreateIn, PtrIn, devxIn).mandatory(), anyLen(DEVXObjCreateOut, PtrOut, devxOut).mandatory()}, false},
 	{ObjectDEVXObj, DEVXObjDestroy, "DEVX_OBJ_DESTROY", []Spec{object(DEVXObjDestroyHandle, ObjectIn)}, false},
+	{ObjectDEVXObj, DEVXObjModify, "DEVX_OBJ_MODIFY", []Spec{object(DEVXObjModifyHandle, ObjectIn),
+		anyLen(DEVXObjModifyIn, PtrIn, devxIn).mandatory(), anyLen(DEVXObjModifyOut, PtrOut, devxOut).mandatory()}, false},
+	{ObjectDEVXObj, DEVXObjQuery, "DEVX_OBJ_QUERY", []Spec{object(DEVXObjModifyHandle, ObjectIn),
+		anyLen(DEVXObjModifyIn, PtrIn, devxIn).mandatory(), anyLen(DEVXObjModifyOut, PtrOut, devxOut).mandatory()}, false},
+	{ObjectDEVX, DEVXQueryEQN, "DEVX_QUERY_EQN", []Spec{in(DEVXEQNVector, 4), out(DEVXEQNNumber, 4)}, false},
+	{ObjectDEVXUmem, UmemReg, "DEVX_UMEM_REG", []Spec{object(UmemRegHandle, ObjectNew), in(UmemRegAddr, 8), in(UmemRegLen, 8), flags(UmemRegAccess),
+		in(UmemRegPageSizes, 8).optional(), in(UmemRegDmabuf, 4).optional(), out(UmemRegID, 4)}, false},
+	{ObjectDEVXUmem, UmemDereg, "DEVX_UMEM_DEREG", []Spec{object(UmemDeregHandle, ObjectIn)}, false},
 	{ObjectUAR, UARAlloc, "UAR_OBJ_ALLOC", []Spec{
 		object(UARAllocHandle, ObjectNew), in(UARAllocType, 8), out(UARAllocOffset, 8), out(UARAllocLength, 4), out(UARAllocPageID, 4)}, false},
 	{ObjectUAR, UARDestroy, "UAR_OBJ_DESTROY", []Spec{object(UARDestroyHandle, ObjectIn)}, false},

@@ -34,6 +34,7 @@ const (
 	CmdOpenQP            = 40
 	CmdCreateFlow        = 50
 	CmdCreateWQ          = 52
+	CmdModifyWQ          = 53
 	CmdCreateRWQIndTbl   = 55
 	CmdModifyCQ          = 57
 
@@ -79,6 +80,9 @@ var commands = [...]Command{
 	{CmdOpenXRCD, "OPEN_XRCD", OpenXRCDSize, OpenXRCDRespSize},
 	{CmdCloseXRCD, "CLOSE_XRCD", 4, 0},
 	{CmdCreateXSRQ, "CREATE_XSRQ", CreateXSRQSize, CreateSRQRespSize},
+	{CmdCreateFlow | CmdExtended, "EX_CREATE_FLOW", CreateFlowSize, CreateFlowRespSize},
+	{CmdModifyWQ | CmdExtended, "EX_MODIFY_WQ", ExModifyWQSize, 0},
+	{CmdCreateRWQIndTbl | CmdExtended, "EX_CREATE_RWQ_IND_TBL", ExCreateRWQIndTblSize, ExCreateRWQIndTblRespSize},
 	{CmdOpenQP, "OPEN_QP", OpenQPSize, CreateQPRespSize},
 }
 
@@ -116,6 +120,9 @@ func (c *Call) WriteCall() (*Write, error) {
 // Request is the first n bytes of the request, zero where it is shorter; EOPNOTSUPP
 // when it is longer and not zero there (uverbs_request).
 func (w *Write) Request(n int) ([]byte, error) { return w.c.InExact(InvokeWriteCoreIn, 0, n) }
+
+// Len is the length of the request.
+func (w *Write) Len() int { return w.c.Len(InvokeWriteCoreIn) }
 
 // Respond answers, cut to the room and with zeroes behind (uverbs_response).
 func (w *Write) Respond(b []byte) error { return w.c.OutStruct(InvokeWriteCoreOut, b) }

@@ -44,11 +44,10 @@ type Config struct {
 	// PathCalls makes programs find the device files by answers to their path calls even
 	// where mounts are possible.
 	PathCalls bool
-	// DynamicUARs offers UAR objects to libraries that know them, in place of a table of
-	// static registers.
-	DynamicUARs bool
 	// NoSubnetManager leaves the ports of InfiniBand to a subnet manager among the programs, such as opensm.
 	NoSubnetManager bool
+	// StaticUARs gives libraries a table of static registers, as kernels before 5.8 do. Otherwise they get UAR objects.
+	StaticUARs bool
 	// OwnNetwork gives the programs a network namespace in which each Ethernet device has an interface with its address.
 	OwnNetwork bool
 	// CopyQueues leaves the memory of queues where libraries put it by themselves, and

@@ -115,7 +115,7 @@ func TestXRC(t *testing.T) {
 		}
 		t.Run("two devices, dynamic registers", func(t *testing.T) {
 			cmd := "ibv_xsrq_pingpong -g 0 -n 50 -d mlx5_"
-			u.pair(t, []string{"-devices", "2", "-dynamic"}, cmd+"0", cmd+"1")
+			u.pair(t, []string{"-devices", "2", "-static"}, cmd+"0", cmd+"1")
 		})
 		if !u.runs(1, 2) {
 			return
@@ -153,13 +153,21 @@ func TestInfiniBand(t *testing.T) {
 	})
 }
 
-// TestRefusedProgram runs a program that cannot do without what is not there.
-func TestRefusedProgram(t *testing.T) {
+// TestRawEthernet sends raw packets over the cable. Who may have none sees a program that cannot do without refused.
+func TestRawEthernet(t *testing.T) {
 	needs(t, "raw_ethernet_bw")
+	const run = "raw_ethernet_bw -F -n 200 -s 1024 -d %s --%s --source_mac 02:02:c9:00:01:0%d --dest_mac 02:02:c9:00:01:0%d"
+	server, client := fmt.Sprintf(run, "mlx5_0", "server", 1, 2), fmt.Sprintf(run, "mlx5_1", "client", 2, 1)
 	each(t, func(t *testing.T, u user) {
-		const mac = "02:02:c9:00:01:01"
-		out, status := u.session(t, "--", "raw_ethernet_bw", "--server", "-d", "mlx5_0", "--source_mac", mac, "--dest_mac", mac)
-		if status != 1 || !strings.Contains(out, "Unable to create QP") {
+		if u.id != 0 {
+			out, status := u.session(t, append([]string{"--"}, strings.Fields(server)...)...)
+			if status != 1 || !strings.Contains(out, "Unable to create QP") {
+				t.Errorf("status %d:\n%s", status, out)
+			}
+			return
+		}
+		out, status := u.session(t, "-devices", "2", "--", "sh", "-c", server+" >/dev/null 2>&1 & sleep 0.5; "+client+" || exit 1; wait $!")
+		if status != 0 || !strings.Contains(out, "1024       200") {
 			t.Errorf("status %d:\n%s", status, out)
 		}
 	})
@@ -170,7 +178,7 @@ func TestRefusedProgram(t *testing.T) {
 func TestRegisters(t *testing.T) {
 	needs(t, "ib_write_bw", "ibv_rc_pingpong")
 	each(t, func(t *testing.T, u user) {
-		kinds := [][]string{{"-dynamic", "-copy-queues"}, {}, {"-dynamic"}, {"-copy-queues"}}
+		kinds := [][]string{{"-static", "-copy-queues"}, {}, {"-static"}, {"-copy-queues"}}
 		if testing.Short() {
 			kinds = kinds[:1]
 		}
@@ -210,7 +218,7 @@ func TestQueueMemory(t *testing.T) {
 			env    string
 			shared int
 		}{
-			{nil, "", 4}, {[]string{"-dynamic"}, "", 4}, {[]string{"-copy-queues"}, "", 0},
+			{nil, "", 4}, {[]string{"-static"}, "", 4}, {[]string{"-copy-queues"}, "", 0},
 			{nil, "MLX_QP_ALLOC_TYPE=ANON MLX_CQ_ALLOC_TYPE=ANON ", 0}, {nil, "MLX_CQ_ALLOC_TYPE=ANON ", 2},
 			{nil, "MLX_QP_ALLOC_TYPE=CONTIG ", 4}, {nil, "RDMAV_FORK_SAFE=1 ", 4},
 			{[]string{"-copy-queues"}, "MLX_QP_ALLOC_TYPE=PREFER_CONTIG ", 0},

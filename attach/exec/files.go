@@ -236,7 +236,7 @@ func (t *files) create(l *seccomp.Listener, id uint64, proc *process, fd int, d 
 	defer theirs.Close()
 	f := &file{s: t.s, dev: d, inode: m.inode, own: own, proc: proc, pages: map[uint64]*page{}, memory: map[uint64][]byte{}}
 	f.verbs = uverbs.Open(d.kern, proc.kern, f)
-	f.verbs.DynamicUARs, f.verbs.Logf = t.s.cfg.DynamicUARs, t.s.refused
+	f.verbs.DynamicUARs, f.verbs.Logf = !t.s.cfg.StaticUARs, t.s.refused
 	f.verbs.OnNoPaging = t.s.procs.limits.noPaging
 	f.verbs.Objects, f.verbs.Descriptors = proc.objects, proc.files
 	if f.watch, err = m.watch(t.inotify, own); err != nil {

@@ -68,7 +68,7 @@ func command(args []string) int {
 	f.StringVar(&cfg.UARLog, "uar-log", "", "")
 	f.StringVar(&cfg.Counters, "counters", "", "")
 	f.BoolVar(&cfg.Throttle, "throttle", false, "")
-	f.BoolVar(&cfg.DynamicUARs, "dynamic", false, "")
+	f.BoolVar(&cfg.StaticUARs, "static", false, "")
 	f.BoolVar(&cfg.PathCalls, "path-calls", false, "")
 	f.BoolVar(&cfg.settle, "settle", false, "")
 	f.BoolVar(&cfg.NoODP, "no-odp", false, "")

@@ -79,7 +79,7 @@ func TestProgramCannotTakeMemoryFromTheSupervisor(t *testing.T) {
 	needs(t, "ibv_devices")
 	bin := compile(t, "truncate")
 	each(t, func(t *testing.T, u user) {
-		for _, flags := range [][]string{{}, {"-copy-queues"}, {"-dynamic"}} {
+		for _, flags := range [][]string{{}, {"-copy-queues"}, {"-static"}} {
 			out, status := u.session(t, append(flags, "--", bin)...)
 			if status != 0 || !strings.Contains(out, "all kept") {
 				t.Errorf("%v: status %d:\n%s", flags, status, out)
@@ -198,7 +198,7 @@ func TestLimits(t *testing.T) {
 	needs(t, "ibv_devices")
 	bin := compile(t, "limits")
 	each(t, func(t *testing.T, u user) {
-		out, status := u.session(t, "-limit-objects", "200", "-limit-files", "60", "-limit-memory", strconv.Itoa(4<<30), "--", bin,
+		out, status := u.session(t, "-static", "-limit-objects", "200", "-limit-files", "60", "-limit-memory", strconv.Itoa(4<<30), "--", bin,
 			"pd", "mr", "mw", "ah", "cq", "srq", "qp", "file", "channel", "memory")
 		if status != 0 {
 			t.Errorf("status %d:\n%s", status, out)

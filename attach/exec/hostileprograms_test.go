@@ -20,7 +20,7 @@ var (
 )
 
 // hostileSessions are the flags of the sessions in which hostile programs run.
-var hostileSessions = [][]string{{}, {"-dynamic", "-devices", "2"}, {"-copy-queues"}, {"-path-calls"}}
+var hostileSessions = [][]string{{}, {"-static", "-devices", "2"}, {"-copy-queues"}, {"-path-calls"}}
 
 // TestHostileCorpus runs the programs that once did harm. Those in testdata/hostile were generated, and
 // shortened by hand.

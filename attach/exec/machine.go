@@ -79,7 +79,9 @@ func newMachine(cfg *Config) (*machine, error) {
 	for k := range cfg.Devices {
 		d := &device{name: fmt.Sprintf("mlx5_%d", k)}
 		d.link = pcie.NewLink(m.eng, m.mem, p.PCIe)
-		d.hca = hca.New(m.eng, d.name, d.link, p.HCA, network.Identity(k))
+		id := network.Identity(k)
+		id.Packets = true
+		d.hca = hca.New(m.eng, d.name, d.link, p.HCA, id)
 		d.link.Attach(d.hca, func(v int) { m.flush(); d.kern.Interrupt(v) })
 		if trace {
 			d.link.Register(d.name)

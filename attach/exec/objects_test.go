@@ -14,7 +14,7 @@ func TestObjects(t *testing.T) {
 	needs(t, "gcc")
 	bin := compile(t, "objects")
 	each(t, func(t *testing.T, u user) {
-		for _, flags := range [][]string{{}, {"-dynamic"}, {"-copy-queues"}, {"-throttle"}} {
+		for _, flags := range [][]string{{}, {"-static"}, {"-copy-queues"}, {"-throttle"}} {
 			t.Run(strings.Join(flags, " "), func(t *testing.T) {
 				out, status := u.session(t, append(flags, "--", bin)...)
 				if status != 0 || !strings.HasSuffix(out, "clocks\n") {

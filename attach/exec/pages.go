@@ -53,10 +53,11 @@ type uarPage struct {
 	cqs       []*armedCQ
 	filePages []uint64 // where in the device file
 	mapped    []*page  // those mapped
+	others    int      // queues of commands
 }
 
 func (u *uarPage) unused() bool {
-	return len(u.cqs) == 0 && len(u.regs[0].qps) == 0 && len(u.regs[1].qps) == 0
+	return u.others == 0 && len(u.cqs) == 0 && len(u.regs[0].qps) == 0 && len(u.regs[1].qps) == 0
 }
 
 // register is a bfreg with the queues that ring it.
@@ -231,6 +232,12 @@ func (f *file) RemoveQP(q *uverbs.QP) {
 	f.workQueues(q, false)
 	f.changeQueues(q.UAROff, func(u *uarPage) { u.remove(q, len(u.regs)) })
 }
+
+// AddOther implements uverbs.Pages.
+func (f *file) AddOther(off uint64) { f.changeQueues(off, func(u *uarPage) { u.others++ }) }
+
+// RemoveOther implements uverbs.Pages.
+func (f *file) RemoveOther(off uint64) { f.changeQueues(off, func(u *uarPage) { u.others-- }) }
 
 // remove takes a QP from the registers of the page but register k.
 func (u *uarPage) remove(q *uverbs.QP, k int) {

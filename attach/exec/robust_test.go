@@ -228,7 +228,7 @@ func TestQueuesOfThreads(t *testing.T) {
 		threads, rounds = 4, 2
 	}
 	each(t, func(t *testing.T, u user) {
-		for _, flags := range u.sessions([]string{}, []string{"-dynamic"}, []string{"-copy-queues"}, []string{"-dynamic", "-copy-queues"}) {
+		for _, flags := range u.sessions([]string{}, []string{"-static"}, []string{"-copy-queues"}, []string{"-static", "-copy-queues"}) {
 			args := append([]string{"-v"}, flags...)
 			out, status := u.session(t, append(args, "--", bin, strconv.Itoa(threads), strconv.Itoa(rounds), "300")...)
 			queues := 2 * (threads*rounds + 1)

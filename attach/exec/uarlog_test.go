@@ -110,8 +110,8 @@ func runPosts(t *testing.T, bin, programs string, dynamic, copied bool) string {
 	t.Helper()
 	log := filepath.Join(t.TempDir(), "uar")
 	args := []string{runArg, "-uar-log", log}
-	if dynamic {
-		args = append(args, "-dynamic")
+	if !dynamic {
+		args = append(args, "-static")
 	}
 	if copied {
 		args = append(args, "-copy-queues")

@@ -39,7 +39,7 @@ func TestReopenedFiles(t *testing.T) {
 	needs(t, "ibv_devices")
 	bin := compile(t, "reopened")
 	each(t, func(t *testing.T, u user) {
-		for _, flags := range [][]string{nil, {"-copy-queues", "-dynamic"}} {
+		for _, flags := range [][]string{nil, {"-copy-queues", "-static"}} {
 			if out, status := u.session(t, append(slices.Clone(flags), "--", bin)...); status != 0 || strings.Contains(out, "still") {
 				t.Errorf("%v: status %d:\n%s", flags, status, out)
 			}

@@ -54,7 +54,7 @@ the program, or 2 if it cannot be started.`,
 			}
 			switch uar {
 			case "static", "dynamic":
-				cfg.DynamicUARs = uar == "dynamic"
+				cfg.StaticUARs = uar == "static"
 			default:
 				return &experiment.UsageError{Err: fmt.Errorf("--uar %q is neither static nor dynamic%s", uar, input.Suggest(uar, []string{"static", "dynamic"}))}
 			}
@@ -130,7 +130,7 @@ the program, or 2 if it cannot be started.`,
 	f.IntVar(&cfg.LimitObjects, "limit-objects", 1<<15, "most objects (queue pairs, regions, ...) of one process; all processes together may have four times as many")
 	f.IntVar(&cfg.LimitFiles, "limit-files", 1<<11, "most descriptors open here for one process: two for a device file, one for each channel and each XRC domain with a file")
 	f.StringVar(&memory, "limit-memory", "", "most memory registered at a time, as a `SIZE` such as 8GiB (default: the memory of this machine)")
-	f.StringVar(&uar, "uar", "static", "doorbell registers that the library gets: static (a table), or dynamic (a UAR page for each thread domain)")
+	f.StringVar(&uar, "uar", "dynamic", "doorbell registers that the library gets: dynamic (a UAR page for each thread domain), or static (a table, as from kernels before 5.8)")
 	f.StringVar(&queues, "queues", "shared", "memory of the queues: shared with the device where the library allows it, or copied")
 	f.BoolVar(&odp, "odp", true, "on-demand paging, as far as the profile's device has it; without it no call that changes the memory of a program waits for the supervisor")
 	f.BoolVarP(&verbose, "verbose", "v", false, "print why calls of the program are refused")

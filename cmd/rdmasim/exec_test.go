@@ -23,9 +23,9 @@ func TestExecTellsItsCommand(t *testing.T) {
 	t.Setenv(commands.SessionVariable, "of somebody else")
 	print := []string{"printenv", commands.SessionVariable}
 	for want, args := range map[string][]string{
-		"exec --devices 2 --":   append([]string{"exec", "--devices", "2", "env", "X=1"}, print...),
-		"exec --uar dynamic --": {"exec", "--uar", "dynamic", "sh", "-c", strings.Join(print, " "), "--", "hello"},
-		"exec --seed 7 --":      append([]string{"exec", "--seed", "7", "--", self, mainArg, "exec", "--seed", "8", "--"}, print...),
+		"exec --devices 2 --":  append([]string{"exec", "--devices", "2", "env", "X=1"}, print...),
+		"exec --uar static --": {"exec", "--uar", "static", "sh", "-c", strings.Join(print, " "), "--", "hello"},
+		"exec --seed 7 --":     append([]string{"exec", "--seed", "7", "--", self, mainArg, "exec", "--seed", "8", "--"}, print...),
 	} {
 		out, err := osexec.Command(self, append([]string{mainArg}, args...)...).Output()
 		if got := strings.TrimSpace(string(out)); err != nil || got != own+" "+want {

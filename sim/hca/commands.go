@@ -38,6 +38,8 @@ var commands = map[prm.Opcode]command{
 	prm.OpAllocTransportDomain:   {cmdAllocTD, phaseRunning, phaseRunning},
 	prm.OpDeallocTransportDomain: {cmdDeallocTD, phaseRunning, phaseRunning},
 	prm.OpCreateMKey:             {cmdCreateMKey, phaseRunning, phaseRunning},
+	prm.OpCreateUmem:             {cmdCreateUmem, phaseRunning, phaseRunning},
+	prm.OpDestroyUmem:            {cmdDestroyUmem, phaseRunning, phaseRunning},
 	prm.OpQueryMKey:              {cmdQueryMKey, phaseRunning, phaseRunning},
 	prm.OpDestroyMKey:            {cmdDestroyMKey, phaseRunning, phaseRunning},
 	prm.OpCreateGeneralObject:    {cmdCreateGeneralObject, phaseRunning, phaseRunning},

@@ -1,6 +1,8 @@
 package hca
 
 import (
+	"slices"
+
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim/rule"
 )
@@ -63,7 +65,6 @@ func cmdCreateQP(d *Device, in, out []byte) prm.Status {
 	g := d.fw.general()
 	rqType := c.RQType()
 	bad := !d.creatable(c) || !d.receivable(c) ||
-		m.WQUmemValid() || c.DBRUmemValid() || c.DBRAddr()%prm.DBRecSize != 0 ||
 		rings(c) && !d.hasUAR(c.UARPage()) || d.cqs.at(c.CQNSnd()) == nil || d.cqs.at(c.CQNRcv()) == nil ||
 		c.NoSQ() && c.LogSQSize() != 0 || c.LogSQSize() > g.LogMaxQPSz() ||
 		c.CounterSetID() != 0 && d.qset(c.CounterSetID()) == nil
@@ -86,9 +87,18 @@ func cmdCreateQP(d *Device, in, out []byte) prm.Status {
 	}
 	r := ring{}
 	if bytes > 0 {
-		if r, ok = newRing(m.PAS(), c.LogPageSize(), c.PageOffset(), bytes); !ok {
+		if r, ok = d.queueRing(m.PAS(), c.LogPageSize(), c.PageOffset(), m.WQUmemValid(), m.WQUmemID(), m.WQUmemOffset(), bytes); !ok {
 			return prm.StatusBadParam
 		}
+	}
+	umems := d.usedUmems(bytes > 0 && m.WQUmemValid(), m.WQUmemID(), c.DBRUmemValid(), c.DBRUmemID())
+	dbr, ok := d.record(c.DBRAddr(), c.DBRUmemValid(), c.DBRUmemID())
+	if !ok {
+		return prm.StatusBadParam
+	}
+	if c.DBRUmemValid() { // from here on the record is where any other is
+		c = prm.QPC(slices.Clone(c))
+		c.SetDBRAddr(uint64(dbr))
 	}
 	n, ok := d.qpNums.alloc()
 	if !ok {
@@ -102,6 +112,7 @@ func cmdCreateQP(d *Device, in, out []byte) prm.Status {
 	if special != nil {
 		*special = q
 	}
+	q.umems = umems
 	d.holdPartners(q, 1)
 	prm.CreateQPOut(out).SetQPN(n)
 	return prm.StatusOK
@@ -127,6 +138,7 @@ func cmdDestroyQP(d *Device, in, _ []byte) prm.Status {
 // holdPartners counts a QP, by 1 or -1, among the users of what its context names.
 func (d *Device) holdPartners(q *qp, by int) {
 	c := q.context()
+	q.umems.use(by)
 	if c.PD() != 0 {
 		d.pds[c.PD()] += int32(by)
 	}

@@ -2,7 +2,6 @@ package hca
 
 import (
 	"github.com/rdmasim/rdmasim/prm"
-	"github.com/rdmasim/rdmasim/sim/mem"
 )
 
 func cmdCreateEQ(d *Device, in, out []byte) prm.Status {
@@ -73,15 +72,18 @@ func cmdCreateCQ(d *Device, in, out []byte) prm.Status {
 	default:
 		return prm.StatusBadParam
 	}
-	if log > uint32(d.p.LogMaxCQSize) || eq == nil || !d.hasUAR(c.UARPage()) || m.CQUmemValid() || c.DBRUmemValid() ||
-		c.CC() || c.DBRAddr()%prm.DBRecSize != 0 {
+	if log > uint32(d.p.LogMaxCQSize) || eq == nil || !d.hasUAR(c.UARPage()) || c.CC() {
 		return prm.StatusBadParam
 	}
 	comp, ok := d.cqs.newSession(c, 1<<log)
 	if !ok {
 		return prm.StatusBadParam
 	}
-	r, ok := newRing(m.PAS(), c.LogPageSize(), c.PageOffset(), uint64(size)<<log)
+	r, ok := d.queueRing(m.PAS(), c.LogPageSize(), c.PageOffset(), m.CQUmemValid(), m.CQUmemID(), m.CQUmemOffset(), uint64(size)<<log)
+	if !ok {
+		return prm.StatusBadParam
+	}
+	dbr, ok := d.record(c.DBRAddr(), c.DBRUmemValid(), c.DBRUmemID())
 	if !ok {
 		return prm.StatusBadParam
 	}
@@ -92,8 +94,10 @@ func cmdCreateCQ(d *Device, in, out []byte) prm.Status {
 	d.cqs.made++
 	q := &cq{
 		core: &d.core, all: &d.cqs, num: n, arg: d.cqs.made<<24 | uint64(n), ring: r, size: 1 << log, cqe: size,
-		dbr: mem.PA(c.DBRAddr()), uar: c.UARPage(), eq: eq, firedSN: -1, comp: comp,
+		dbr: dbr, uar: c.UARPage(), eq: eq, firedSN: -1, comp: comp,
 	}
+	q.umems = d.usedUmems(m.CQUmemValid(), m.CQUmemID(), c.DBRUmemValid(), c.DBRUmemID())
+	q.umems.use(1)
 	copy(q.ctx[:], c)
 	d.cqs.cqs = put(d.cqs.cqs, n, q)
 	eq.refs++
@@ -109,6 +113,7 @@ func cmdDestroyCQ(d *Device, in, _ []byte) prm.Status {
 		return prm.StatusBadResState
 	}
 	c.eq.refs--
+	c.umems.use(-1)
 	d.uarUsers[c.uar]--
 	d.cqs.cqs[n] = nil
 	d.cqs.numbers.release(n)

@@ -15,6 +15,8 @@ func (q *connection) pagedOperations() uint32 {
 		return p.UD
 	case prm.STXRC:
 		return p.XRC
+	case prm.STDCI, prm.STDCT:
+		return p.DC
 	}
 	return 0
 }

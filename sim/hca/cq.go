@@ -64,17 +64,18 @@ func (v *completionQueues) named(arg uint64) *cq {
 // cq is a completion queue. Indexes count entries modulo 2^24.
 type cq struct {
 	*core
-	all  *completionQueues
-	num  uint32
-	arg  uint64
-	ctx  [prm.CQCSize]byte
-	ring ring
-	size uint32
-	cqe  int // bytes of an entry
-	dbr  mem.PA
-	uar  uint32
-	eq   *eq
-	refs int
+	all   *completionQueues
+	num   uint32
+	arg   uint64
+	ctx   [prm.CQCSize]byte
+	ring  ring
+	size  uint32
+	cqe   int // bytes of an entry
+	dbr   mem.PA
+	uar   uint32
+	eq    *eq
+	refs  int
+	umems umemUse // of a program's own commands
 
 	pi, ci    uint32 // ci as last read
 	solicited uint32 // behind the last solicited or error entry

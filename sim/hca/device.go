@@ -65,9 +65,9 @@ func New(e *sim.Engine, name string, bus pcie.Bus, p Params, id Identity) *Devic
 	d := &Device{units: units{core: core{e: e, name: name, bus: bus, p: p, id: id, nextArrival: sim.Never}}}
 	d.queuePairs.units = &d.units
 	d.receiveEngine.units, d.receiveEngine.qps, d.arriving = &d.units, &d.queuePairs, &d.receiveEngine
-	if id.Netdev && p.LinkLayer == Ethernet {
+	if (id.Netdev || id.Packets) && p.LinkLayer == Ethernet {
 		d.nic = newNIC(&d.units, &d.qpNums, &d.regs.adminMTU)
-		d.receiveEngine.nic, d.doorbells.nic = d.nic, d.nic
+		d.doorbells.nic = d.nic
 	}
 	d.doorbells.units, d.objects, d.doorbells.qps, d.doorbells.cqs = &d.units, &d.tables, &d.queuePairs, &d.cqs
 	d.addresses.core = &d.core
@@ -111,6 +111,7 @@ func (d *Device) reset() {
 	d.queuePairs.reset()
 	if d.nic != nil {
 		d.nic.reset()
+		d.listen()
 	}
 	d.keys.SetDeviceMemory(onChip)
 	d.keys.Break(d.e.Broken())
@@ -168,6 +169,16 @@ func (d *Device) SetWire(w Wire) {
 		d.pauser = nil
 	}
 	d.crowded = d.pauser != nil || d.stalled.Len() > 0
+	d.listen()
+}
+
+// listen has the receive engine look for Ethernet packets while somebody takes them. Only while nobody does frames are planned.
+func (d *Device) listen() {
+	d.settle()
+	d.receiveEngine.nic = nil
+	if d.nic != nil && (d.id.Netdev || d.nic.takers > 0) {
+		d.receiveEngine.nic = d.nic
+	}
 	d.plans = d.lateWire != nil && d.pauser == nil && d.p.RNRStall == 0 && d.receiveEngine.nic == nil
 }
 

@@ -4,7 +4,7 @@ import "github.com/rdmasim/rdmasim/prm"
 
 // Sizes of packet queues: what drivers may ask for.
 const (
-	logMaxPacketQueue = 13
+	logMaxPacketQueue = 15
 	logMaxLSO         = 16 // bytes
 	logRSSTable       = 7
 )
@@ -31,11 +31,12 @@ func (f *firmware) fillNIC(p *Params) {
 	}
 }
 
-// fillEth offers checksums, long sends and hashes, which Linux uses without looking whether they are there, and nothing else.
+// fillEth offers checksums, long sends and hashes, which Linux uses without looking whether they are there, the FCS of received packets, and nothing else.
 // VLAN tags and headers are the driver's to write.
 func fillEth(c prm.EthCap) {
 	c.SetCsumCap(true)
 	c.SetVLANCap(true)
+	c.SetScatterFCS(true)
 	c.SetMaxLSOCap(logMaxLSO)
 	c.SetWQEInlineMode(prm.WQEInlineNone)
 	c.SetRSSIndTblCap(logRSSTable)

@@ -141,7 +141,7 @@ func cmdCreateRQ(d *Device, in, out []byte) prm.Status {
 	c := m.Context()
 	w := c.WQ()
 	set := d.qset(c.CounterSetID())
-	if w.PD() != noPD && !d.hasPD(w.PD()) || c.MemRQType() != 0 || c.DelayDropEn() || c.ScatterFCS() || c.Hairpin() || c.TSFormat() != 0 || w.LogWQStride() < minLogStride || w.LogWQStride() > maxLogStride ||
+	if w.PD() != noPD && !d.hasPD(w.PD()) || c.MemRQType() != 0 || c.DelayDropEn() || c.Hairpin() || c.TSFormat() != 0 || w.LogWQStride() < minLogStride || w.LogWQStride() > maxLogStride ||
 		set == nil && c.CounterSetID() != 0 {
 		return prm.StatusBadParam
 	}
@@ -168,13 +168,15 @@ func cmdModifyRQ(d *Device, in, _ []byte) prm.Status {
 		return prm.StatusBadResState
 	}
 	set := d.qset(from.CounterSetID())
-	if sel&^(prm.ModifyRQVSD|prm.ModifyRQScatterFCS|prm.ModifyRQCounterSet) != 0 || sel&prm.ModifyRQScatterFCS != 0 && from.ScatterFCS() ||
-		sel&prm.ModifyRQCounterSet != 0 && set == nil && from.CounterSetID() != 0 {
+	if sel&^(prm.ModifyRQVSD|prm.ModifyRQScatterFCS|prm.ModifyRQCounterSet) != 0 || sel&prm.ModifyRQCounterSet != 0 && set == nil && from.CounterSetID() != 0 {
 		return prm.StatusBadParam
 	}
 	c := prm.RQC(q.ctx[:])
 	if sel&prm.ModifyRQVSD != 0 {
 		c.SetVSD(from.VSD())
+	}
+	if sel&prm.ModifyRQScatterFCS != 0 {
+		c.SetScatterFCS(from.ScatterFCS())
 	}
 	if sel&prm.ModifyRQCounterSet != 0 {
 		q.setCounters(set)

@@ -40,6 +40,8 @@ func cmdCreateTIR(d *Device, in, out []byte) prm.Status {
 
 // useTIR counts a TIR among the users of what it has; by is 1 or -1.
 func (d *Device) useTIR(t *tir, by int) {
+	d.nic.takers += by
+	d.listen()
 	d.tds[t.td] += int32(by)
 	if t.rq != nil {
 		t.rq.users += by

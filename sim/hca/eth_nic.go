@@ -17,6 +17,7 @@ type nic struct {
 	receivers *packetReceivers
 	steering  steering
 	tirs      []*tir
+	takers    int // TIRs
 	rqts      []*rqt
 	tiss      []*tis
 
@@ -61,7 +62,7 @@ func (n *nic) reset() {
 			q.drop()
 		}
 	}
-	n.senders.sqs, n.receivers.rqs, n.tirs, n.rqts, n.tiss = nil, nil, nil, nil, nil
+	n.senders.sqs, n.receivers.rqs, n.tirs, n.rqts, n.tiss, n.takers = nil, nil, nil, nil, nil, 0
 	n.steering = newSteering()
 	n.tirNums, n.rqtNums, n.tisNums = numbers{next: 1, limit: 1 << logMaxTIR}, numbers{next: 1, limit: 1 << logMaxRQT}, numbers{next: 1, limit: 1 << logMaxTIS}
 }

@@ -1,6 +1,9 @@
 package hca
 
 import (
+	"encoding/binary"
+	"hash/crc32"
+
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/roce/ether"
@@ -14,6 +17,7 @@ type packetReceivers struct {
 	rqs              []*packetRQ
 	onRecord, onRead sim.Handler // of an RQ: the doorbell record, a WQE has been read
 	bare             []byte      // a packet without its VLAN tag
+	whole            []byte      // one with its FCS
 }
 
 // packetRQ is a receive queue for Ethernet packets: a ring of WQEs that are lists of data segments.
@@ -125,13 +129,19 @@ func (q *packetRQ) receive() {
 		b, tag = q.receivers.untagged(b), true
 	}
 	defer p.f.Release()
-	if s := q.scatter(b); s != 0 {
+	all := b
+	if prm.RQC(q.ctx[:]).ScatterFCS() {
+		v := q.receivers
+		v.whole = binary.LittleEndian.AppendUint32(append(v.whole[:0], b...), crc32.ChecksumIEEE(p.f.B))
+		all = v.whole
+	}
+	if s := q.scatter(all); s != 0 {
 		q.errorCQE(prm.CQERespErr, q.ci, s)
 		q.ci++
 		q.fail()
 		return
 	}
-	q.complete(&p, b, tag)
+	q.complete(&p, b, len(all), tag)
 	q.ci++
 	q.busy = false
 	q.next()
@@ -164,8 +174,8 @@ func (q *packetRQ) scatter(b []byte) prm.Syndrome {
 	return 0
 }
 
-// complete reports a packet, which is as it was sent but for a tag that was taken out.
-func (q *packetRQ) complete(p *received, b []byte, untagged bool) {
+// complete reports a packet, which is as it was sent but for a tag that was taken out, and of which n bytes were written.
+func (q *packetRQ) complete(p *received, b []byte, n int, untagged bool) {
 	all, e := q.completion(q.ci)
 	h := p.h
 	if untagged {
@@ -184,7 +194,7 @@ func (q *packetRQ) complete(p *received, b []byte, untagged bool) {
 	e.SetChecksum(h.Sum(b))
 	e.SetRSSHash(p.hash)
 	e.SetRSSHashType(p.hashType)
-	e.SetByteCnt(uint32(len(b)))
+	e.SetByteCnt(uint32(n))
 	e.SetFlowTag(p.tag)
 	e.SetOpOwn(prm.CQERespSend, prm.CQEFormatPlain, false, 0)
 	q.cq.push(all)

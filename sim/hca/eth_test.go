@@ -2,7 +2,9 @@ package hca
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 	"slices"
 	"testing"
 
@@ -126,6 +128,50 @@ func TestVLAN(t *testing.T) {
 			t.Errorf("keep %v: CQE % x, % x", keep, []byte(e), got)
 		}
 	}
+}
+
+// TestFCS: a queue that asks for it gets the frame check sequence behind a packet, also behind one whose tag was taken out.
+func TestFCS(t *testing.T) {
+	a, b, _ := netPair(t)
+	plain := udp(a, b, 7, patterned(60))
+	tagged := slices.Concat(plain[:12], []byte{0x81, 0, 0x60, 5}, plain[12:])
+	for _, sent := range [][]byte{plain, tagged} {
+		in := b.recv.modify(prm.PacketQueueRDY, prm.PacketQueueRDY)
+		prm.ModifyRQIn(in).SetSelect(prm.ModifyRQScatterFCS)
+		prm.ModifyRQIn(in).Context().SetScatterFCS(true)
+		b.cmd(in)
+		b.recv.post(1)
+		a.send.transmit(packetWQE{headers: sent[:18], data: sent[18:]})
+		run(t, a.e, 20*usec)
+		got, e := b.recv.next()
+		if e == nil {
+			t.Fatal("nothing")
+		}
+		want := binary.LittleEndian.AppendUint32(slices.Clone(plain), crc32.ChecksumIEEE(sent))
+		if !bytes.Equal(got, want) {
+			t.Errorf("CQE % x, % x, want % x", []byte(e), got, want)
+		}
+	}
+}
+
+// TestPacketsOfPrograms: a port without a network interface looks for Ethernet packets, and foresees none, just while a queue takes them.
+func TestPacketsOfPrograms(t *testing.T) {
+	e := sim.New(sim.Options{MaxEvents: 1 << 24})
+	h := newHostOf(t, e, testParams(), Identity{GUID: 0x1001, MAC: [6]byte{2, 0, 0, 0, 0, 1}, IPv4: [4]byte{10, 0, 0, 1}, Packets: true})
+	x := &netHost{host: h, td: prm.AllocTransportDomainOut(h.cmd(prm.NewIn(prm.OpAllocTransportDomain, 0))).TransportDomain()}
+	looks := func(want bool) {
+		t.Helper()
+		if got := h.d.receiveEngine.nic != nil; got != want {
+			t.Errorf("it looks for packets: %v", got)
+		}
+	}
+	looks(false)
+	tir := x.newTIR(x.newRQ(nil).n)
+	looks(true)
+	in := prm.NewIn(prm.OpDestroyTIR, 0)
+	prm.DestroyTIRIn(in).SetTIRN(tir)
+	h.cmd(in)
+	looks(false)
 }
 
 // TestNoBuffer: a packet for which no WQE is posted is lost, counted, and the next one is not.

@@ -27,5 +27,6 @@ func fillODP(c prm.ODPCap, general prm.HCACap, p *odp.Params) {
 		s.SetRC(p.RC)
 		s.SetUD(p.UD)
 		s.SetXRC(p.XRC)
+		s.SetDC(p.DC)
 	}
 }

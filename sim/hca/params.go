@@ -190,6 +190,9 @@ type Identity struct {
 	BoardID string  // PSID, at most 16 bytes
 	// Netdev: the function has what a driver needs to make a network interface of an Ethernet port.
 	Netdev bool
+	// Packets: the port's driver has queues for the Ethernet packets of programs, and no network interface of its own.
+	// While no queue takes packets, the port is as without them.
+	Packets bool
 }
 
 // Check says what is wrong with the parameters, or returns nil.

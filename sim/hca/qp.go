@@ -16,6 +16,7 @@ type qp struct {
 
 	joined int // multicast groups
 	flush  flush
+	umems  umemUse // of a program's own commands
 }
 
 // joinDomain gives a QP of XRC the SRQ of its context, which may be nil, and a target those that requests may name.

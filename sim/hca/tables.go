@@ -20,6 +20,8 @@ type tables struct {
 	keyNums  numbers
 	qsets    []*qset
 	qsetNums numbers
+	umems    []*umem
+	umemNums numbers
 }
 
 // First numbers: the pages of the init segment, and numbers with a meaning of
@@ -42,6 +44,7 @@ func newTables(p *Params, memory uint64) tables {
 		tdNums:   numbers{next: 1, limit: 1 << p.LogMaxPD},
 		keyNums:  numbers{next: firstMkey, limit: 1 << p.LogMaxMkey},
 		qsetNums: numbers{next: 1, limit: uint32(p.MaxQCounters) + 1},
+		umemNums: numbers{next: 1, limit: 1 << p.LogMaxMkey},
 	}
 }
 

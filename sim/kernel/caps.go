@@ -56,6 +56,8 @@ type caps struct {
 	nullKey                                          uint32 // what an empty place of an implicit region leads to
 	endOfList                                        uint32 // key that ends the list of a receive
 	odp                                              pagingCaps
+	packets                                          PacketCaps
+	logMaxWQSz, logFlowTable                         uint32
 }
 
 // memicCaps are what the device has of memory for programs (device_mem_cap); max 0: none.
@@ -137,6 +139,7 @@ func (c *caps) flags() uint32 {
 	}{
 		{c.pkv, devBadPKeyCntr}, {c.qkv, devBadQKeyCntr}, {c.apm, devAutoPathMig},
 		{c.memoryWindows, devMemWindow | devMemWindow2B}, {c.xrc, devXRC},
+		{c.packets.Checksums, devRawIPCsum}, {c.packets.MaxWQ > 0, devFlowSteering},
 	} {
 		if x.on {
 			f |= x.bit
@@ -158,4 +161,6 @@ const (
 	devXRC              = 1 << 20
 	devMemMgtExtensions = 1 << 21
 	devMemWindow2B      = 1 << 24
+	devRawIPCsum        = 1 << 26
+	devFlowSteering     = 1 << 29
 )

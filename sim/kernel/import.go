@@ -31,3 +31,15 @@ func (u *Ucontext) QueryMR(c Caller, h Handle) (lkey, rkey uint32, length, iova 
 	})
 	return lkey, rkey, length, iova, err
 }
+
+// QueryDM is DM_QUERY of mlx5, by which a library imports device memory; length is what was asked for.
+func (u *Ucontext) QueryDM(c Caller, h Handle) (m *DM, length uint64, err error) {
+	err = u.do(c, func(*call) error {
+		if m, err = lookup[*DM](&u.objs, h, "device memory"); err != nil {
+			return fmt.Errorf("query: %w", err)
+		}
+		length = m.length
+		return nil
+	})
+	return m, length, err
+}

@@ -7,7 +7,6 @@ import (
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim/mem"
 	"github.com/rdmasim/rdmasim/sim/rule"
-	"github.com/rdmasim/rdmasim/verbs"
 )
 
 // queueFault handles a fault of a work request (mlx5_ib_mr_wqe_pfault_handler): it reads the request where the program wrote it,
@@ -137,10 +136,10 @@ func (q *qp) sendSegments(wqe uint16) ([]byte, error) {
 // addressSize is how long the segment is that says where a request goes.
 func (q *qp) addressSize(wqe []byte) int {
 	const short = 16 // an address vector without path
-	switch q.typ {
-	case verbs.QPTXRCSend:
+	switch q.svc {
+	case svcXRCSend:
 		return prm.XRCSegmentSize
-	case verbs.QPTUD:
+	case svcUD, svcDCI:
 		if av := wqe[prm.CtrlSegmentSize:]; len(av) >= prm.AVSegmentSize && prm.AVSegment(av).Extended() {
 			return prm.AVSegmentSize
 		}

@@ -1,6 +1,9 @@
 package kernel
 
 import (
+	"fmt"
+	"syscall"
+
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim/rule"
 	"github.com/rdmasim/rdmasim/verbs"
@@ -36,7 +39,11 @@ type QPResp struct {
 	QPN        uint32
 	BFRegIndex uint32 // gross numbering; bit 31: none assigned
 	Cap        verbs.QPCap
+	Packets    PacketNumbers
 }
+
+// PacketNumbers are the device's numbers of a raw packet QP's queues and of what leads to them; 0: there is none.
+type PacketNumbers struct{ TIRN, TISN, RQN, SQN uint32 }
 
 // queuePair is a handle of a QP: the QP itself, or one of those of an XRC target.
 type queuePair interface {
@@ -74,6 +81,7 @@ type qp struct {
 	groups    groups
 	holds     holders
 	dct       *dctState // nil of others
+	packets   *packetQP // nil of others than raw packet QPs
 
 	state     verbs.QPState // as the driver remembers it
 	port      uint8
@@ -125,6 +133,14 @@ func (q *qp) destroy(k *call) error {
 		q.drop()
 		return nil
 	}
+	if q.packets != nil {
+		if q.packets.flows > 0 {
+			return fmt.Errorf("%d flows lead to it: %w", q.packets.flows, syscall.EBUSY)
+		}
+		q.destroyPackets(k)
+		q.drop()
+		return nil
+	}
 	if err := q.groups.leaveAll(k, q.qpn, !q.u.closed && !q.u.removed); err != nil {
 		return err
 	}
@@ -146,7 +162,9 @@ func (q *qp) destroy(k *call) error {
 // drop ends the references to what the QP was made with.
 func (q *qp) drop() {
 	q.pd.refs--
-	q.sendCQ.refs--
+	if q.sendCQ != nil {
+		q.sendCQ.refs--
+	}
 	if q.recvCQ != nil {
 		q.recvCQ.refs--
 	}

@@ -34,6 +34,9 @@ func (u *Ucontext) CreateQP(c Caller, r QPReq) (h Handle, resp QPResp, err error
 		if q.bfreg != InvalidBFReg {
 			resp.BFRegIndex = bfreg.Gross(q.bfreg)
 		}
+		if p := q.packets; p != nil {
+			resp.Packets = PacketNumbers{TIRN: p.tirn, TISN: p.tisn, RQN: p.rq.num, SQN: p.sq.num}
+		}
 		return nil
 	})
 	return h, resp, err
@@ -48,7 +51,10 @@ func (u *Ucontext) checkQPType(r *QPReq) error {
 		if !u.proc.NetRaw {
 			return fmt.Errorf("raw packet needs CAP_NET_RAW: %w", syscall.EPERM)
 		}
-		return fmt.Errorf("raw packet is not modelled: %w", syscall.EOPNOTSUPP)
+		if u.dev.caps.packets.MaxWQ == 0 {
+			return fmt.Errorf("the port has no raw packets: %w", syscall.EOPNOTSUPP)
+		}
+		return nil
 	case verbs.QPTXRCSend, verbs.QPTXRCRecv:
 		return u.dev.hasXRC()
 	case verbs.QPTDriver:
@@ -57,7 +63,11 @@ func (u *Ucontext) checkQPType(r *QPReq) error {
 	return fmt.Errorf("QP type %d: %w", r.Type, syscall.EINVAL)
 }
 
-func (u *Ucontext) checkQPFlags(flags uint32) error {
+func (u *Ucontext) checkQPFlags(r *QPReq) error {
+	flags := r.Flags
+	if r.Type == verbs.QPTRawPacket {
+		flags &^= u.dev.caps.packets.queueFlags(qpCVLANStripping, qpScatterFCS)
+	}
 	switch {
 	case flags&^qpKnownFlags != 0:
 		return fmt.Errorf("create flags %#x: %w", flags, syscall.EINVAL)
@@ -152,7 +162,7 @@ func (u *Ucontext) createQP(k *call, r *QPReq) (*qp, error) {
 	if err := q.find(r); err != nil {
 		return nil, err
 	}
-	if err := u.checkQPFlags(r.Flags); err != nil {
+	if err := u.checkQPFlags(r); err != nil {
 		return nil, err
 	}
 	if r.Vendor != 0 {
@@ -176,7 +186,11 @@ func (u *Ucontext) createQP(k *call, r *QPReq) (*qp, error) {
 		q.hold()
 		return q, nil
 	}
-	if err := q.create(k, r, uidx); err != nil {
+	create := q.create
+	if q.svc == svcRaw {
+		create = q.createPackets
+	}
+	if err := create(k, r, uidx); err != nil {
 		if q.bfreg != InvalidBFReg {
 			u.bfregs.Free(q.bfreg)
 		}

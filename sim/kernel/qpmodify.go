@@ -54,6 +54,9 @@ func (m *modify) run(k *call) error {
 	if m.from == m.to && m.from == verbs.QPSReset {
 		return nil
 	}
+	if m.q.packets != nil {
+		return m.packets(k)
+	}
 	return m.send(k)
 }
 

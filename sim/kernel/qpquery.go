@@ -28,6 +28,9 @@ func (u *Ucontext) QueryQP(c Caller, h Handle, mask verbs.QPAttrMask) (a verbs.Q
 }
 
 func (q *qp) query(k *call) (verbs.QPAttr, error) {
+	if q.packets != nil {
+		return q.queryPackets(k)
+	}
 	in, out := prm.NewIn(prm.OpQueryQP, 0), prm.NewOut(prm.OpQueryQP, 8*q.pasCount())
 	prm.QueryQPIn(in).SetQPN(q.qpn)
 	if err := k.exec(in, out); err != nil {

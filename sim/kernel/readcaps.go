@@ -110,7 +110,7 @@ func (d *Device) readCaps(k *call) error {
 	}
 	c.general(g)
 	c.roceAccl = g.RoCEAccl()
-	if err := errors.Join(c.specialKeys(k, g), c.deviceMemory(k, g), c.paging(k, g)); err != nil {
+	if err := errors.Join(c.specialKeys(k, g), c.deviceMemory(k, g), c.paging(k, g), c.packetCaps(k, g)); err != nil {
 		return err
 	}
 	if g.Atomic() {

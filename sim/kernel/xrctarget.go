@@ -63,7 +63,7 @@ func (u *Ucontext) createTarget(k *call, r *QPReq) (*targetHandle, error) {
 			return nil, fmt.Errorf("an SRQ that is not of XRC: %w", syscall.EINVAL)
 		}
 	}
-	if err := u.checkQPFlags(r.Flags); err != nil {
+	if err := u.checkQPFlags(r); err != nil {
 		return nil, err
 	}
 	if err := u.dev.p.XRC.hasHandles(); err != nil {

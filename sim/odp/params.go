@@ -8,10 +8,10 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// Params say for which operations a device pages on demand, and what its firmware takes for it. RC to XRC hold
+// Params say for which operations a device pages on demand, and what its firmware takes for it. RC to DC hold
 // bits prm.ODPSend to prm.ODPSRQReceive; with all of them 0 the device does not page on demand.
 type Params struct {
-	RC, UD, XRC uint32 `unit:"hex"`
+	RC, UD, XRC, DC uint32 `unit:"hex"`
 	// Implicit: the device can do what a region over a whole address space needs of it.
 	Implicit bool
 	// MemoryScheme: the device offers page faults of memory keys beside those of queues, and a driver that knows
@@ -40,11 +40,11 @@ const (
 	SRQFaultCompletion                 // the WQE comes back by an error completion (prm.VendorSyndODPFault), for the library to post again
 )
 
-// operations are the bits of RC to XRC.
+// operations are the bits of RC to DC.
 const operations = prm.ODPSend | prm.ODPReceive | prm.ODPWrite | prm.ODPRead | prm.ODPAtomic | prm.ODPSRQReceive
 
 // On says whether the device pages on demand.
-func (p *Params) On() bool { return p.RC|p.UD|p.XRC != 0 }
+func (p *Params) On() bool { return p.RC|p.UD|p.XRC|p.DC != 0 }
 
 // Check says what is wrong with the parameters, or returns nil.
 func (p *Params) Check() error {
@@ -52,7 +52,7 @@ func (p *Params) Check() error {
 	for _, x := range []struct {
 		name string
 		v    uint32
-	}{{"RC", p.RC}, {"UD", p.UD}, {"XRC", p.XRC}} {
+	}{{"RC", p.RC}, {"UD", p.UD}, {"XRC", p.XRC}, {"DC", p.DC}} {
 		if x.v&^operations != 0 {
 			errs = append(errs, fmt.Errorf("odp: %s is %#x, and %#x are not operations", x.name, x.v, x.v&^operations))
 		}

@@ -134,7 +134,7 @@ func (q *QP) ModifyUDPSport(vt verbs.Thread, sport uint16) (err error) {
 	if err := q.ctx.noDirect(call); err != nil {
 		return err
 	}
-	general, err := q.ctx.u.Capability(t.caller, prm.CapGeneral)
+	general, err := q.ctx.u.Capability(t.caller, prm.CapGeneral, prm.CapModeCurrent)
 	has := err == nil && prm.HCACap(general).RTS2RTSQPUDPSport()
 	if q.typ != verbs.QPTRC && q.typ != verbs.QPTUC || q.state != verbs.QPSRTS || !has {
 		return fmt.Errorf("%s of a QP of type %d in state %v: %w", call, q.typ, q.state, syscall.EOPNOTSUPP)
@@ -144,7 +144,7 @@ func (q *QP) ModifyUDPSport(vt verbs.Thread, sport uint16) (err error) {
 	m.SetQPN(q.qpn)
 	m.SetOptParamMaskHigh(prm.OptParHighUDPSport)
 	m.QPC().PrimaryPath().SetUDPSport(uint32(sport))
-	if err := q.ctx.u.ModifyQPCommand(t.caller, q.h, in, out); err != nil {
+	if err := q.ctx.u.ObjectCommand(t.caller, q.h, false, in, out); err != nil {
 		if said := prm.CmdOut(out).Err(prm.OpRTS2RTSQP); said != nil { // mlx5_get_cmd_status_err
 			err = said
 		}

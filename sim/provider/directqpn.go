@@ -27,7 +27,7 @@ func (c *Context) ReserveQPN(vt verbs.Thread) (_ uint32, err error) {
 	if err := c.noDirect(call); err != nil {
 		return 0, err
 	}
-	general, err := c.u.Capability(t.caller, prm.CapGeneral)
+	general, err := c.u.Capability(t.caller, prm.CapGeneral, prm.CapModeCurrent)
 	if err != nil || prm.HCACap(general).GeneralObjTypes()>>prm.ObjTypeReservedQPN&1 == 0 {
 		return 0, fmt.Errorf("%s: the device has no such objects: %w", call, syscall.EOPNOTSUPP)
 	}
@@ -45,7 +45,7 @@ func (c *Context) ReserveQPN(vt verbs.Thread) (_ uint32, err error) {
 }
 
 func (c *Context) newQPNBlock(t *Thread) (*qpnBlock, error) {
-	second, err := c.u.Capability(t.caller, prm.CapGeneral2)
+	second, err := c.u.Capability(t.caller, prm.CapGeneral2, prm.CapModeCurrent)
 	if err != nil {
 		return nil, err
 	}

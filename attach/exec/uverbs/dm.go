@@ -68,3 +68,13 @@ func (f *File) regDM(k *uapi.Call) error {
 	err = errors.Join(k.Out32(uapi.DMMRLKey, lkey), k.Out32(uapi.DMMRRKey, rkey), k.SetNew(uapi.DMMRHandle, uint64(h)))
 	return undo(err, func() error { return f.u.DeregMR(noCaller, h) })
 }
+
+// queryDM is DM_QUERY, by which a library imports device memory.
+func (f *File) queryDM(k *uapi.Call) error {
+	h, _ := k.Handle(uapi.DMQueryHandle)
+	o, length, err := f.u.QueryDM(noCaller, kernelHandle(h))
+	if err != nil {
+		return err
+	}
+	return errors.Join(k.Out64(uapi.DMQueryStartOffset, o.StartOffset), k.Out16(uapi.DMQueryPageIndex, o.PageIndex), k.Out64(uapi.DMQueryLength, length))
+}

@@ -25,6 +25,9 @@ type qp struct {
 
 // createQP is QP_CREATE.
 func (f *File) createQP(c Caller, k *uapi.Call) error {
+	if k.Has(uapi.QPCreateIndTable) {
+		return f.createRSSQP(c, k)
+	}
 	b, err := k.InExact(uapi.AttrUHWIn, 36, uapi.MLX5CreateQPSize) // through uidx
 	if err != nil {
 		return err
@@ -42,6 +45,9 @@ func (f *File) createQP(c Caller, k *uapi.Call) error {
 	q.UserHandle = k.Value(uapi.QPCreateUserHandle)
 	q.DBAddr, q.RQAddr, q.RQCount, q.RQShift = r.DBAddr, r.BufAddr, r.RQWQECount, r.RQWQEShift
 	q.SQAddr, q.SQCount = r.BufAddr+uint64(r.RQWQECount)<<r.RQWQEShift, r.SQWQECount
+	if r.Type == verbs.QPTRawPacket {
+		q.SQAddr = d.SQBufAddr()
+	}
 	if r.BFRegMode == kernel.BFRegDynamic && !q.target {
 		if _, err := f.dynamic(r.BFRegIndex / bfreg.PerUAR); err != nil {
 			return err
@@ -97,8 +103,6 @@ func (f *File) qpReq(k *uapi.Call, d uapi.MLX5CreateQP) (r kernel.QPReq, err err
 	switch {
 	case r.Type == verbs.QPTDriver && !f.u.HasDC(): // before the driver looks at its flags (check_qp_type)
 		return r, fmt.Errorf("dynamically connected transport: the device has none: %w", syscall.EOPNOTSUPP)
-	case k.Has(uapi.QPCreateIndTable):
-		return r, fmt.Errorf("QP_CREATE with an indirection table: %w", syscall.EINVAL)
 	case r.Type == verbs.QPTXRCRecv && (k.Has(uapi.QPCreatePD) || k.Has(uapi.QPCreateSendCQ) || k.Has(uapi.QPCreateRecvCQ)):
 		return r, fmt.Errorf("QP_CREATE of an XRC target with a PD or a CQ: %w", syscall.EINVAL)
 	case r.Type == verbs.QPTXRCRecv && !k.Has(uapi.QPCreateXRCD):
@@ -194,6 +198,18 @@ func (f *File) answerQP(k *uapi.Call, q *qp, resp *kernel.QPResp) error {
 	n.SetMaxInlineData(resp.Cap.MaxInline)
 	d := uapi.MLX5CreateQPResp(make([]byte, uapi.MLX5CreateQPRespSize))
 	d.SetBFRegIndex(resp.BFRegIndex)
+	for _, n := range [...]struct {
+		num, bit uint32
+		set      func(uint32)
+	}{
+		{resp.Packets.TIRN, uapi.QPRespTIRN, d.SetTIRN}, {resp.Packets.TISN, uapi.QPRespTISN, d.SetTISN},
+		{resp.Packets.RQN, uapi.QPRespRQN, d.SetRQN}, {resp.Packets.SQN, uapi.QPRespSQN, d.SetSQN},
+	} {
+		if n.num != 0 {
+			n.set(n.num)
+			d.SetCompMask(d.CompMask() | n.bit)
+		}
+	}
 	return errors.Join(k.OutStruct(uapi.QPCreateRspCap, n), k.Out32(uapi.QPCreateRspQPN, q.QPN), k.Out(uapi.AttrUHWOut, d),
 		k.SetNew(uapi.QPCreateHandle, uint64(q.h)))
 }

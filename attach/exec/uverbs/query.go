@@ -39,15 +39,13 @@ func (f *File) queryDeviceEx(k *uapi.Call, w *uapi.Write) error {
 	if err != nil {
 		return err
 	}
+	var d uapi.MLX5QueryDeviceResp
 	if room != 0 {
-		d := uapi.MLX5QueryDeviceResp(make([]byte, uapi.MLX5QueryDeviceRespSize))
+		d = uapi.MLX5QueryDeviceResp(make([]byte, uapi.MLX5QueryDeviceRespSize))
 		d.SetResponseLength(uint32(min(room, len(d))))
 		d.SetCQECompMaxNum(a.CQEComp.MaxNum)
 		d.SetCQECompFormats(a.CQEComp.Formats)
 		d.SetFlags(f.cqe128())
-		if err := k.Out(uapi.AttrUHWOut, d); err != nil {
-			return err
-		}
 	}
 	r := uapi.ExQueryDeviceResp(make([]byte, uapi.ExQueryDeviceRespSize))
 	fillDevice(r.Base(), &a)
@@ -63,6 +61,12 @@ func (f *File) queryDeviceEx(k *uapi.Call, w *uapi.Write) error {
 	r.SetMaxCQCount(uint16(a.MaxCQCount))
 	r.SetMaxCQPeriod(uint16(a.MaxCQPeriod))
 	r.SetDeviceCapFlagsEx(uint64(a.DeviceCapFlags) | a.CapFlagsEx)
+	f.fillPackets(r, d)
+	if room != 0 {
+		if err := k.Out(uapi.AttrUHWOut, d); err != nil {
+			return err
+		}
+	}
 	return w.Respond(r)
 }
 
@@ -132,6 +136,14 @@ func (f *File) queryPort(k *uapi.Call) error {
 	fillPort(r.Legacy(), &a)
 	r.SetPortCapFlags2(a.PortCapFlags2)
 	return k.OutStruct(uapi.QueryPortRsp, r)
+}
+
+// queryPortDriver is the driver's QUERY_PORT, which tells of a port's part in an embedded switch that the driver of the host steers: there is none.
+func (f *File) queryPortDriver(k *uapi.Call) error {
+	if _, err := f.port(k.Value(uapi.MLX5QueryPortNum)); err != nil {
+		return err
+	}
+	return k.OutStruct(uapi.MLX5QueryPortRsp, make([]byte, uapi.MLX5PortSize))
 }
 
 // queryPortOld is the command QUERY_PORT.

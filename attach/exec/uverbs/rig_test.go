@@ -46,7 +46,7 @@ func newMachine(t testing.TB) *machine {
 	}
 	m := &machine{eng: sim.New(sim.Options{Seed: 1}), mem: mem.New(1 << 30)}
 	m.link = pcie.NewLink(m.eng, m.mem, p.PCIe)
-	id := hca.Identity{GUID: 0x0002c90300000101, MAC: [6]byte{2, 2, 0xc9, 0, 1, 1}, IPv4: [4]byte{10, 1, 0, 1}, BoardID: "SIM0000000001"}
+	id := hca.Identity{GUID: 0x0002c90300000101, MAC: [6]byte{2, 2, 0xc9, 0, 1, 1}, IPv4: [4]byte{10, 1, 0, 1}, BoardID: "SIM0000000001", Packets: true}
 	d := hca.New(m.eng, "mlx5_0", m.link, p.HCA, id)
 	m.link.Attach(d, func(v int) { m.kern.Interrupt(v) })
 	c := link.NewCable(m.eng, p.Link, "mlx5_0", "open")
@@ -157,13 +157,14 @@ type pages struct {
 	qps    map[uint32]*QP
 	cqs    map[uint32]*CQ
 	srqs   map[uint32]*SRQ
+	others map[uint64]int  // queues of commands, by where they ring
 	clocks map[uint64]bool // pages about the clock: of what turns cycles into time
 	memory map[uint64]int  // pages of device memory
 	fail   error
 }
 
 func newPages() *pages {
-	return &pages{uars: map[uint64]*cpu.Mapping{}, qps: map[uint32]*QP{}, cqs: map[uint32]*CQ{}, srqs: map[uint32]*SRQ{}, clocks: map[uint64]bool{}, memory: map[uint64]int{}}
+	return &pages{uars: map[uint64]*cpu.Mapping{}, qps: map[uint32]*QP{}, cqs: map[uint32]*CQ{}, srqs: map[uint32]*SRQ{}, clocks: map[uint64]bool{}, others: map[uint64]int{}, memory: map[uint64]int{}}
 }
 
 func (p *pages) MapUAR(page uint64, m *cpu.Mapping) error {
@@ -184,6 +185,8 @@ func (p *pages) AddCQ(q *CQ)            { p.cqs[q.CQN] = q }
 func (p *pages) RemoveCQ(q *CQ)         { delete(p.cqs, q.CQN) }
 func (p *pages) AddSRQ(q *SRQ)          { p.srqs[q.SRQN] = q }
 func (p *pages) RemoveSRQ(q *SRQ)       { delete(p.srqs, q.SRQN) }
+func (p *pages) AddOther(off uint64)    { p.others[off]++ }
+func (p *pages) RemoveOther(off uint64) { p.others[off]-- }
 func (p *pages) UnmapClock(page uint64) { delete(p.clocks, page) }
 
 func (p *pages) MapMemory(page uint64, n int, bar uint64) error {

@@ -60,6 +60,10 @@ type Pages interface {
 	RemoveQP(q *QP)
 	AddCQ(q *CQ)
 	RemoveCQ(q *CQ)
+	// AddOther and RemoveOther announce and withdraw a queue of the page at off in BAR 0 that a program has made by a command of its own, and of
+	// which nobody knows more.
+	AddOther(off uint64)
+	RemoveOther(off uint64)
 	// MoveCQ announces that the ring of a CQ has moved; was is the CQ before that.
 	MoveCQ(q *CQ, was CQ)
 	// AddSRQ and RemoveSRQ announce and withdraw a shared receive queue. It rings nothing: the device

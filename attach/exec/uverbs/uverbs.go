@@ -49,7 +49,8 @@ type File struct {
 	dyn      map[uint32]*cpu.Mapping // and of its dynamic part, by index
 	objects  map[uint32]*uarObject   // UAR objects by handle
 	memory   map[uint32]*deviceMemory
-	qps      map[uint32]*qp // by handle
+	others   map[uint32]uint64 // where in BAR 0 queues of commands ring, by handle
+	qps      map[uint32]*qp    // by handle
 	cqs      map[uint32]*cq
 	srqs     map[uint32]*srq
 	xrcds    map[uint32]bool   // open handles of XRC domains
@@ -69,7 +70,7 @@ type File struct {
 // Open makes an open device file of dev for process p.
 func Open(dev *kernel.Device, p *kernel.Process, pages Pages) *File {
 	return &File{
-		dev: dev, proc: p, pages: pages, dyn: map[uint32]*cpu.Mapping{}, objects: map[uint32]*uarObject{}, memory: map[uint32]*deviceMemory{}, qps: map[uint32]*qp{},
+		dev: dev, proc: p, pages: pages, dyn: map[uint32]*cpu.Mapping{}, objects: map[uint32]*uarObject{}, memory: map[uint32]*deviceMemory{}, others: map[uint32]uint64{}, qps: map[uint32]*qp{},
 		cqs: map[uint32]*cq{}, srqs: map[uint32]*srq{}, xrcds: map[uint32]bool{}, clocks: map[uint64]bool{}, owners: map[uint64]*owner{}, channels: map[Inode]*channel{},
 	}
 }
@@ -184,6 +185,10 @@ func (f *File) Close() {
 	for _, h := range newestFirst(f.srqs) {
 		f.pages.RemoveSRQ(&f.srqs[h].SRQ)
 	}
+	for _, off := range f.others {
+		f.pages.RemoveOther(off)
+	}
+	clear(f.others)
 	if f.u != nil {
 		f.u.Close(noCaller)
 		f.unmapAll()
