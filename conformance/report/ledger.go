@@ -210,7 +210,7 @@ func (l *Ledger) Ambiguous(p Platform) error {
 	for _, d := range l.Of(p) {
 		for _, x := range d.Predicts {
 			key := [2]string{x.Case, x.Step}
-			if x.Field != "" { // of a field an entry lists each value that it explains
+			if x.Field != "" || x.Sometimes { // of those an entry lists each value that it explains
 				key[1] += "\x00" + x.Field + "\x00" + x.Got
 			}
 			if other, twice := seen[key]; twice {

@@ -98,6 +98,11 @@ func TestAmbiguous(t *testing.T) {
 	if l, err = read(t, entry("A", flags)); err != nil || l.Ambiguous(Platform{KeyProvider: "rxe", KeyKernel: "6.1.0"}) != nil {
 		t.Errorf("two values of a field: %v, %v", err, l.Ambiguous(Platform{KeyProvider: "rxe", KeyKernel: "6.1.0"}))
 	}
+	// So is each value that a step has sometimes.
+	chance := strings.Replace(fine, "predicts: [", `predicts: [{case: DEV-007, step: s, got: EIO, sometimes: true, at_most: 9}, {case: DEV-007, step: s, got: EFAULT, sometimes: true, at_most: 9}, `, 1)
+	if l, err = read(t, entry("A", chance)); err != nil || l.Ambiguous(Platform{KeyProvider: "rxe", KeyKernel: "6.1.0"}) != nil {
+		t.Errorf("two values of a step: %v", err)
+	}
 }
 
 // An open prediction may explain no more than its bound says, in a run and in a comparison.
