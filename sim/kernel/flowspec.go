@@ -7,8 +7,6 @@ import (
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/prm"
-	"github.com/rdmasim/rdmasim/roce"
-	"github.com/rdmasim/rdmasim/roce/ether"
 )
 
 // FlowReq is CREATE_FLOW (struct ib_uverbs_flow_attr).
@@ -105,6 +103,13 @@ func (u *Ucontext) flowWishes(r *FlowReq) ([]flowWish, error) {
 	return []flowWish{toGroups, w}, nil
 }
 
+// IP protocols, and the part of a VLAN tag that is its number.
+const (
+	protoTCP = 6
+	protoUDP = 17
+	vlanMask = 0xfff
+)
+
 // Lengths of specs' values, and how far those that the driver can match go.
 const (
 	ethSpecSize  = 16
@@ -146,7 +151,7 @@ func (w *flowWish) match(s FlowSpec) error {
 			h.SetMACs(b[:etherType])
 			h.SetEtherType(uint32(be.Uint16(b[etherType:])))
 			tag := be.Uint16(b[vlan:])
-			h.SetFirstVID(uint32(tag & roce.VLANMask))
+			h.SetFirstVID(uint32(tag & vlanMask))
 			h.SetFirstCFI(tag&0x1000 != 0)
 			h.SetFirstPrio(uint32(tag >> 13))
 		})
@@ -182,13 +187,13 @@ func (w *flowWish) match(s FlowSpec) error {
 			h.SetTCPDport(uint32(be.Uint16(b)))
 			h.SetTCPSport(uint32(be.Uint16(b[2:])))
 		})
-		return w.protocol(0xff, ether.ProtoTCP)
+		return w.protocol(0xff, protoTCP)
 	case FlowSpecUDP:
 		both(func(h prm.FlowHeaders, b []byte) {
 			h.SetUDPDport(uint32(be.Uint16(b)))
 			h.SetUDPSport(uint32(be.Uint16(b[2:])))
 		})
-		return w.protocol(0xff, roce.ProtoUDP)
+		return w.protocol(0xff, protoUDP)
 	case FlowSpecTag:
 		w.tag = binary.LittleEndian.Uint32(s.Val)
 		if w.tag >= 1<<24 {
