@@ -92,6 +92,9 @@ func (h FlowHeaders) SetMACs(b []byte) {
 	h.SetSMACLow(uint32(be16(b, 10)))
 }
 
+// NetWord is a word of 16 bits at the beginning of b, in network order, as headers have it.
+func NetWord(b []byte) uint16 { return be16(b, 0) }
+
 // RQList is a list of the numbers of RQs, a word each.
 type RQList []byte
 

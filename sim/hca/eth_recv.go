@@ -1,9 +1,6 @@
 package hca
 
 import (
-	"encoding/binary"
-	"hash/crc32"
-
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/roce/ether"
@@ -132,7 +129,7 @@ func (q *packetRQ) receive() {
 	all := b
 	if prm.RQC(q.ctx[:]).ScatterFCS() {
 		v := q.receivers
-		v.whole = binary.LittleEndian.AppendUint32(append(v.whole[:0], b...), crc32.ChecksumIEEE(p.f.B))
+		v.whole = ether.AppendFCS(append(v.whole[:0], b...), p.f.B)
 		all = v.whole
 	}
 	if s := q.scatter(all); s != 0 {

@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"syscall"
@@ -23,6 +22,7 @@ type FlowReq struct {
 type FlowSpec struct {
 	Type      uint32
 	Val, Mask []byte
+	Tag       uint32 // of FlowSpecTag
 }
 
 // Types of rules (enum ib_flow_attr_type).
@@ -135,7 +135,6 @@ func (w *flowWish) match(s FlowSpec) error {
 		f(m, s.Mask)
 		f(v, s.Val)
 	}
-	be := binary.BigEndian
 	version := func(n uint32) {
 		m.SetIPVersion(0xf)
 		v.SetIPVersion(n)
@@ -149,13 +148,13 @@ func (w *flowWish) match(s FlowSpec) error {
 		const etherType, vlan = 12, 14
 		both(func(h prm.FlowHeaders, b []byte) {
 			h.SetMACs(b[:etherType])
-			h.SetEtherType(uint32(be.Uint16(b[etherType:])))
-			tag := be.Uint16(b[vlan:])
+			h.SetEtherType(uint32(prm.NetWord(b[etherType:])))
+			tag := prm.NetWord(b[vlan:])
 			h.SetFirstVID(uint32(tag & vlanMask))
 			h.SetFirstCFI(tag&0x1000 != 0)
 			h.SetFirstPrio(uint32(tag >> 13))
 		})
-		if be.Uint16(s.Mask[vlan:]) != 0 {
+		if prm.NetWord(s.Mask[vlan:]) != 0 {
 			m.SetCVLANTag(true)
 			v.SetCVLANTag(true)
 		}
@@ -172,7 +171,7 @@ func (w *flowWish) match(s FlowSpec) error {
 		return w.protocol(uint32(s.Mask[8]), uint32(s.Val[8]))
 	case FlowSpecIPv6:
 		const label, next, traffic, hops = 32, 36, 37, 38
-		if be.Uint32(s.Mask[label:]) != 0 || s.Mask[hops] != 0 {
+		if prm.NetWord(s.Mask[label:])|prm.NetWord(s.Mask[label+2:]) != 0 || s.Mask[hops] != 0 {
 			return fmt.Errorf("flow label or hop limit of IPv6: %w", syscall.EOPNOTSUPP)
 		}
 		version(6)
@@ -184,18 +183,18 @@ func (w *flowWish) match(s FlowSpec) error {
 		return w.protocol(uint32(s.Mask[next]), uint32(s.Val[next]))
 	case FlowSpecTCP:
 		both(func(h prm.FlowHeaders, b []byte) {
-			h.SetTCPDport(uint32(be.Uint16(b)))
-			h.SetTCPSport(uint32(be.Uint16(b[2:])))
+			h.SetTCPDport(uint32(prm.NetWord(b)))
+			h.SetTCPSport(uint32(prm.NetWord(b[2:])))
 		})
 		return w.protocol(0xff, protoTCP)
 	case FlowSpecUDP:
 		both(func(h prm.FlowHeaders, b []byte) {
-			h.SetUDPDport(uint32(be.Uint16(b)))
-			h.SetUDPSport(uint32(be.Uint16(b[2:])))
+			h.SetUDPDport(uint32(prm.NetWord(b)))
+			h.SetUDPSport(uint32(prm.NetWord(b[2:])))
 		})
 		return w.protocol(0xff, protoUDP)
 	case FlowSpecTag:
-		w.tag = binary.LittleEndian.Uint32(s.Val)
+		w.tag = s.Tag
 		if w.tag >= 1<<24 {
 			return fmt.Errorf("flow tag %#x: %w", w.tag, syscall.EINVAL)
 		}

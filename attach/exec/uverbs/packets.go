@@ -3,7 +3,6 @@
 package uverbs
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"syscall"
@@ -138,8 +137,8 @@ func (f *File) createWQTable(w *uapi.Write) error {
 		return fmt.Errorf("%s of 2^%d WQs in %d bytes, comp_mask %#x: %w", w.Name, r.LogSize(), len(b), r.CompMask(), syscall.EINVAL)
 	}
 	wqs := make([]kernel.Handle, 1<<r.LogSize())
-	for i := range wqs {
-		wqs[i] = kernelHandle(binary.LittleEndian.Uint32(b[uapi.ExCreateRWQIndTblSize+4*i:]))
+	for i, h := range uapi.Handles(b[uapi.ExCreateRWQIndTblSize:], len(wqs)) {
+		wqs[i] = kernelHandle(h)
 	}
 	h, num, err := f.u.CreateWQTable(noCaller, wqs)
 	if err != nil {
@@ -177,6 +176,9 @@ func (f *File) createFlow(w *uapi.Write) error {
 		}
 		body := specs[uapi.FlowSpecHeaderSize:n]
 		s := kernel.FlowSpec{Type: h.Type(), Val: body}
+		if h.Type() == kernel.FlowSpecTag && len(body) >= 4 {
+			s.Tag = uapi.Handles(body, 1)[0]
+		}
 		if h.Type() < kernel.FlowSpecTag {
 			s.Val, s.Mask = body[:len(body)/2], body[len(body)/2:]
 		}
