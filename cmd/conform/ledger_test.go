@@ -133,7 +133,9 @@ func TestRecordsWithoutAnEntry(t *testing.T) {
 		}
 	}
 	for _, d := range ledger.Entries {
-		if d.Provider == "rxe" && !seen[d.ID] {
+		// The stored records have none of the drawn programs, which Soft-RoCE runs in the lab's short runs only.
+		drawn := len(d.Predicts) > 0 && !slices.ContainsFunc(d.Predicts, func(p report.Prediction) bool { return !strings.HasPrefix(p.Case, "RAND-") })
+		if d.Provider == "rxe" && !seen[d.ID] && !drawn {
 			t.Errorf("%s: no committed record shows it", d.ID)
 		}
 	}
