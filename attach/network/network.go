@@ -48,7 +48,7 @@ func Identity(k int) hca.Identity {
 	n := byte(k + 1)
 	return hca.Identity{
 		Number: k, GUID: 0x0002_c903_0000_0100 | uint64(n), MAC: [6]byte{0x02, 0x02, 0xc9, 0, 1, n}, IPv4: [4]byte{10, 1, 0, n},
-		BoardID: "SIM0000000001",
+		BoardID: "SIM0000000001", Paced: true,
 	}
 }
 

@@ -193,6 +193,8 @@ type Identity struct {
 	// Packets: the port's driver has queues for the Ethernet packets of programs, and no network interface of its own.
 	// While no queue takes packets, the port is as without them.
 	Packets bool
+	// Paced: programs run by the wall's clock, so that one may post to a queue pair that has been in ERR for long.
+	Paced bool
 }
 
 // Check says what is wrong with the parameters, or returns nil.

@@ -148,8 +148,12 @@ func (q *qp) onRecord() {
 }
 
 // maxFlushPoll ends the looks at a doorbell record: the last interval is the first
-// times this.
-const maxFlushPoll = 1 << 20
+// times this. On a device whose programs are paced they do not end, and pacedFlushPoll
+// bounds the interval.
+const (
+	maxFlushPoll   = 1 << 20
+	pacedFlushPoll = 4 * sim.Millisecond
+)
 
 // pollAgain sets the next look at the doorbell record of a queue in ERR. Receives
 // that are posted then ring no doorbell, and must be flushed all the same (drivers
@@ -163,6 +167,9 @@ func (q *qp) pollAgain(found bool) {
 	if q.requester.awaitsRecord() && f.looks < recordLooks {
 		f.looks++
 		f.interval = recordLook
+	}
+	if q.u.id.Paced {
+		f.interval = min(f.interval, pacedFlushPoll)
 	}
 	if f.waiting || f.interval > first*maxFlushPoll {
 		return
