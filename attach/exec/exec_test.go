@@ -156,6 +156,7 @@ func TestInfiniBand(t *testing.T) {
 // TestRawEthernet sends raw packets over the cable. Who may have none sees a program that cannot do without refused.
 func TestRawEthernet(t *testing.T) {
 	needs(t, "raw_ethernet_bw")
+	// A client that comes before the server listens is not heard, so that another one follows it.
 	const run = "raw_ethernet_bw -F -n 200 -s 1024 -d %s --%s --source_mac 02:02:c9:00:01:0%d --dest_mac 02:02:c9:00:01:0%d"
 	server, client := fmt.Sprintf(run, "mlx5_0", "server", 1, 2), fmt.Sprintf(run, "mlx5_1", "client", 2, 1)
 	each(t, func(t *testing.T, u user) {
@@ -166,7 +167,7 @@ func TestRawEthernet(t *testing.T) {
 			}
 			return
 		}
-		out, status := u.session(t, "-devices", "2", "--", "sh", "-c", server+" >/dev/null 2>&1 & sleep 0.5; "+client+" || exit 1; wait $!")
+		out, status := u.session(t, "-devices", "2", "--", "sh", "-c", server+" >/dev/null 2>&1 & s=$!; sleep 0.5; while kill -0 $s 2>/dev/null; do "+client+" || exit 1; done; wait $s")
 		if status != 0 || !strings.Contains(out, "1024       200") {
 			t.Errorf("status %d:\n%s", status, out)
 		}
