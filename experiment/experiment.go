@@ -32,8 +32,8 @@ type Experiment struct {
 	Params      []Param
 	Columns     []string
 	More        More
-	// Parts are kinds of rows that the table for people has only if a request asks for them.
-	Parts []string
+	// Details are kinds of rows that the table for people has only if a request asks for them.
+	Details []string
 	Plots []chart.Plot
 	// Drawings are the names of pictures that Run may add to its result.
 	Drawings []string

@@ -255,7 +255,7 @@ func (s *Scenario) experiment() *Experiment {
 	x := &Experiment{Name: s.Name, Title: s.Title, Profile: s.Profile, scenario: s}
 	x.Columns = []string{"row", "name", "thread", "clients", "mr_page", "mr_entries", "rate_mps", "gbps", "spread_percent", "client_gbps_min", "client_gbps_max", "jain",
 		"latency_ns_p50", "latency_ns_p99", "latency_ns_p999", LimitedBy, limitPercent, Confirmed, raisedRate, "counter", "value"}
-	x.Parts = []string{"client", "thread"}
+	x.Details = []string{"client", "thread"}
 	x.Confirms = true
 	if s.Completions != nil {
 		x.Columns = completionColumns

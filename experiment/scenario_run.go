@@ -138,7 +138,7 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 	res = &Result{Name: s.Name, Version: req.Version, Profile: sc.Profile, ProfileHash: prof.Hash(), Seed: req.Seed,
 		Hypotheses: []string{}, Rows: []table.Row{}, Notes: []string{}, Columns: x.Columns}
 	if !req.Threads {
-		res.Hidden = x.Parts
+		res.Hidden = x.Details
 	}
 	if s.Source != "" {
 		res.Note("Source of the scenario: %s", s.Source)

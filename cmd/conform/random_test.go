@@ -68,7 +68,11 @@ func TestRandomUsage(t *testing.T) {
 
 // TestRandomInterrupted: it ends as interrupted, says so, and draws no more programs.
 func TestRandomInterrupted(t *testing.T) {
-	args := strings.Fields("random --target=sim --profile connectx-5 --programs 2147483647")
+	twin := filepath.Join(t.TempDir(), "twin.yaml") // nothing that time decides differs
+	if err := os.WriteFile(twin, []byte("name: twin\ntitle: a second connectx-5\nextends: connectx-5\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := strings.Fields("random --target=sim --programs 2147483647 --profile connectx-5," + twin)
 	for _, early := range []bool{true, false} {
 		ctx, cancel := context.WithCancel(context.Background())
 		var stdout, stderr bytes.Buffer

@@ -140,7 +140,7 @@ func (r *prepared) assemble(st *store.Store, out *Outcome) (*Answer, error) {
 	res := &experiment.Result{Name: r.x.Name, Version: r.Request.Version, Seed: r.Request.Seed, Hypotheses: []string{}, Rows: []table.Row{},
 		Notes: []string{}, Columns: r.x.Columns, More: r.x.More}
 	if !r.Request.Threads {
-		res.Hidden = r.x.Parts
+		res.Hidden = r.x.Details
 	}
 	a.Result = res
 	a.Whole = a.points() <= mostRows

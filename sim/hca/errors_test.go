@@ -138,6 +138,25 @@ func TestLocalErrors(t *testing.T) {
 	}
 }
 
+// Receives that are posted to a queue pair long after it has come to ERR are flushed where programs are paced by the wall's clock.
+// Elsewhere the device has stopped to look, so that a run can end.
+func TestFlushLongAfterTheError(t *testing.T) {
+	for _, paced := range []bool{true, false} {
+		h, a, _ := pair(t, defaults())
+		h.d.id.Paced = paced
+		r := h.newMR(4096, rightsAll)
+		a.modify2(prm.Op2ErrQP)
+		run(t, h.e, 60*sim.Second)
+		a.recv(r.sge(0, 8))
+		run(t, h.e, 10*ms)
+		if paced {
+			a.rcq.expectError(prm.CQERespErr, prm.SyndromeWRFlush)
+		} else {
+			a.rcq.expectNone()
+		}
+	}
+}
+
 // TestTimeout has a peer that is not there: every retry, then the error.
 func TestTimeout(t *testing.T) {
 	o := defaults()
