@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -191,6 +192,30 @@ func TestIncastInOneLine(t *testing.T) {
 	}
 	if len(mean) != 1 || math.Abs(mean[0]*samples/total-1) > 1e-9 || len(p50) != 1 {
 		t.Errorf("mean %v of %v samples, and the threads' sum is %v", mean, samples, total)
+	}
+}
+
+// The rows of many clients are the same in each run and in lockstep.
+func TestClientsAreDeterministic(t *testing.T) {
+	var first []byte
+	for i, lockstep := range []bool{false, false, true} {
+		s, err := loadsOf(t, "", "{pattern: all-to-all, clients: 3, verb: send, payload: 4KiB, measure: latency, duration: 50us}", "{clients: 4, payload: 16KiB, duration: 50us}")
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := s.Experiment().Execute(t.Context(), Request{Seed: 2, Lockstep: lockstep}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := json.Marshal(res.Rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			first = rows
+		} else if !bytes.Equal(rows, first) {
+			t.Errorf("lockstep %v:\n%s\nwant\n%s", lockstep, rows, first)
+		}
 	}
 }
 
