@@ -34,7 +34,7 @@ type Experiment struct {
 	More        More
 	// Details are kinds of rows that the table for people has only if a request asks for them.
 	Details []string
-	Plots []chart.Plot
+	Plots   []chart.Plot
 	// Drawings are the names of pictures that Run may add to its result.
 	Drawings []string
 	// Many says that Run makes more than one run. With Timeline it writes --trace by itself all the same.
