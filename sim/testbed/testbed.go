@@ -162,6 +162,9 @@ func (tb *Testbed) plug() {
 				c := link.NewCable(tb.eng, p.Link, d.path(), "switch/"+d.path())
 				sw.Plug(c.End(1))
 				c.End(1).SetMAC([6]byte{0x02, 0x02, 0xc9, 0xff, byte(h.index), byte(len(tb.hosts))})
+				if !p.Link.InfiniBand { // hosts know each other's addresses, so the answers that told them have passed the switch
+					sw.Learn(d.hca.Identity().MAC)
+				}
 				tb.join(d, c.End(0), sw)
 			}
 		}
