@@ -232,7 +232,7 @@ func (s *Started) pollWrites(t verbs.Thread, k *conn, wc []verbs.WC) bool {
 const (
 	// spin is one turn of a loop that reads a cached byte: the work between two reads.
 	spin = 2 * time.Nanosecond
-	// late is when a message is waited for in turns of a thousandth of the time that it takes: it was lost, and its
-	// latency is that of timers.
-	late = time.Millisecond
+	// late is when a message is waited for in turns of a thousandth of the time that it has taken: it stands in a queue or was
+	// lost, and turns of a spin would cost more than the rest of the run.
+	late = 10 * time.Microsecond
 )
