@@ -316,12 +316,13 @@ func (out *Outcome) sets(s *Scenario) (all []set) {
 	return all
 }
 
-// aggregate is the row of several clients at once: sums of their rates, percentiles over all their messages, and how evenly they fare.
+// aggregate is the row of several clients at once: the rate of all, from the first that began to the last that ended, percentiles over all their messages, and how evenly they fare.
 func aggregate(kind, name string, loads []*workload.Load, results []*workload.Result) table.Row {
 	var row table.Row
-	threads, rate, gbps, delivered, completed := 0, 0.0, 0.0, 0.0, uint64(0)
-	var goodputs, ns []float64
-	timed, rated := false, false
+	threads, rate, gbps, delivered, bytes, completed := 0, 0.0, 0.0, 0.0, 0.0, uint64(0)
+	var goodputs, ns, us []float64
+	var span workload.Result
+	timed, rated, same := false, false, true
 	for i, r := range results {
 		l := loads[i]
 		threads += l.Threads
@@ -333,6 +334,16 @@ func aggregate(kind, name string, loads []*workload.Load, results []*workload.Re
 		if l.Churn != "" {
 			continue
 		}
+		if l.Timed {
+			timed = true
+			ns = append(ns, nanoseconds(r)...)
+		}
+		us = append(us, flows(l, r)...)
+		same = same && (!rated || r.Begin == span.Begin && r.End == span.End)
+		if !rated {
+			span.Begin, span.End = r.Begin, r.End
+		}
+		span.Begin, span.End = min(span.Begin, r.Begin), max(span.End, r.End)
 		rated = true
 		rate += r.Rate()
 		g := r.Rate() * float64(l.Payload) * 8 / 1e9
@@ -340,14 +351,19 @@ func aggregate(kind, name string, loads []*workload.Load, results []*workload.Re
 		goodputs = append(goodputs, g)
 		for k := range r.Threads {
 			delivered += r.Threads[k].Delivered
+			bytes += r.Threads[k].Delivered * float64(l.Payload)
 			completed += r.Threads[k].Completed
 		}
 	}
 	row.Set("row", kind).Set("name", name).Set("clients", len(results)).Set("threads", threads)
+	if long := (span.End - span.Begin).Seconds(); rated && !same && long > 0 { // rates of different times have no sum
+		rate, gbps = delivered/long, bytes*8/1e9/long
+	}
 	if rated {
 		row.Set("rate_mps", rate/1e6).Set("gbps", gbps).Set("messages", delivered).Set("messages_all", completed)
 		row.Set("client_gbps_min", slices.Min(goodputs)).Set("client_gbps_max", slices.Max(goodputs)).Set("jain", jain(goodputs))
 	}
+	flowTimes(&row, us)
 	if timed {
 		percentiles(&row, ns)
 	}

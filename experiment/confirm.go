@@ -18,6 +18,7 @@ type raise struct {
 	half, double []string
 	// sections whose times are all halved
 	sections []string
+	set      []Setting
 	what     string // in place of the keys
 }
 
@@ -42,6 +43,7 @@ var raises = map[sim.Resource]raise{
 	sim.ReadEngine:     {half: []string{"hca.read_interval"}},
 	sim.Atomics:        {half: []string{"hca.atomic_service", "hca.atomic_interval", "hca.atomic_on_chip"}, double: []string{"hca.atomics_per_slot"}},
 	sim.Paging:         {half: []string{"odp.report", "odp.report_page", "odp.resume", "kernel.page_fault", "kernel.page_fault_page", "kernel.minor_fault", "kernel.major_fault"}, what: "the times of page faults halved"},
+	sim.AckTimer:       {set: []Setting{{"hca.roce_adp_retrans_en", "false"}, {"hca.ack_timeout_floor", "0ps"}}, what: "ACK timeouts a 64th as long, and none adaptive"},
 	sim.Caches:         {half: []string{"hca.qpc_miss", "hca.mpt_miss", "hca.mtt_miss"}},
 }
 
@@ -84,6 +86,10 @@ func (r *raise) apply(p *profile.Profile) (*profile.Profile, string, error) {
 			}
 		}
 	}
+	for _, s := range r.set {
+		errs = errors.Join(errs, raised.Set(s.Key, s.Value))
+		changed = append(changed, s.Key+"="+s.Value)
+	}
 	what := strings.Join(changed, ", ")
 	if r.what != "" && len(changed) > 0 {
 		what = r.what
@@ -98,6 +104,23 @@ func Raise(r sim.Resource, p *profile.Profile) (*profile.Profile, string, error)
 		up = raise{double: []string{"ib.width"}}
 	}
 	return up.apply(p)
+}
+
+// sooner is the scenario with ACK timeouts a 64th as long.
+func (s *Scenario) sooner() *Scenario {
+	c := *s
+	c.Traffic = append([]Traffic(nil), s.Traffic...)
+	for i := range c.Traffic {
+		code := workload.AckTimeout
+		if t := c.Traffic[i].AckTimeout; t != nil {
+			code = *t
+		}
+		if code > 0 {
+			code = max(1, code-6)
+		}
+		c.Traffic[i].AckTimeout = &code
+	}
+	return &c
 }
 
 // wider is the scenario with twice as many requests outstanding, and what that takes of the profile. It reports what changed, "" if nothing can.
@@ -163,6 +186,9 @@ func (s *Scenario) confirm(ctx context.Context, seed uint64, p *profile.Profile,
 		again, raised, c.What = s.wider(p)
 	} else {
 		raised, c.What, err = Raise(l.Resource, p)
+	}
+	if l.Resource == sim.AckTimer {
+		again = s.sooner()
 	}
 	if err != nil {
 		c.Why = fmt.Sprintf("the profile does not allow more of it: %v", err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/rdmasim/rdmasim/experiment/chart"
 	"github.com/rdmasim/rdmasim/experiment/table"
@@ -67,8 +68,10 @@ type Env struct {
 	rec     *recorder
 	// counters asks for a row for each counter that changed.
 	counters bool
-	vals     map[string]string
-	costs    map[string]string // other values of the experiment's costs
+	// histogram asks for rows of how long messages take.
+	histogram bool
+	vals      map[string]string
+	costs     map[string]string // other values of the experiment's costs
 	// Progress is called before each run; it may be nil.
 	Progress func(done, total int, what string)
 }
@@ -139,6 +142,10 @@ type Request struct {
 	Counters bool
 	// Threads puts the rows of clients and threads of a scenario into its table for people; other formats have them always.
 	Threads bool
+	// Every, unless 0, adds rows of what loads of a scenario deliver and of the queues of its switch, each so often.
+	Every time.Duration
+	// Histogram adds rows of how long messages and flows of a scenario take.
+	Histogram bool
 	// Lockstep makes programs yield at every step: the results must not change by a byte.
 	Lockstep bool
 	// Confirm runs again with more of what limits a run.
@@ -160,6 +167,9 @@ func (x *Experiment) Execute(ctx context.Context, req Request, progress func(don
 	}
 	if req.Threads {
 		return nil, Usagef("--threads prints the threads of a scenario, and %s is an experiment: leave the flag out", x.Name)
+	}
+	if req.Every > 0 || req.Histogram {
+		return nil, Usagef("--every and --histogram look into the run of a scenario, and %s is an experiment: leave them out", x.Name)
 	}
 	if req.Confirm && !x.Confirms {
 		return nil, Usagef("--confirm: %s does not name what limits its runs: leave the flag out", x.Name)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/rdmasim/rdmasim/experiment/chart"
 	"github.com/rdmasim/rdmasim/internal/cli/outfile"
@@ -55,7 +56,7 @@ func (x *Experiment) Files() []string {
 	names := []string{x.Name + ".json", x.Name + ".csv"}
 	plots := x.Plots
 	if x.scenario != nil { // those of a sweep
-		plots = ScenarioPlots(x.Name, []string{""}, nil, nil)
+		plots = slices.Concat(ScenarioPlots(x.Name, []string{""}, nil, nil), seriesPlots(x.Name), histogramPlots(x.Name))
 		for _, m := range chart.MapKinds {
 			for i := range chart.MostMaps {
 				plots = append(plots, chart.Plot{File: chart.MapFile(x.Name, m.Name, i+1)})

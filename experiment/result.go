@@ -43,6 +43,8 @@ type Result struct {
 	More More `json:"-"`
 	// Hidden are kinds of rows that the table for people leaves out.
 	Hidden []string `json:"-"`
+	// Aside are kinds of rows that it never has: there are too many.
+	Aside []string `json:"-"`
 }
 
 // Drawing is a picture. File has no extension; Draw makes it as SVG, with a caption.
@@ -145,9 +147,12 @@ func (r *Result) writeTable(w io.Writer) error {
 	if len(keys) == 0 {
 		keys = r.allKeys()
 	}
-	hidden := 0
+	hidden, aside := 0, 0
 	for _, rows := range table.Kinds(r.Rows) {
-		if kind, _ := table.KindOf(rows).(string); slices.Contains(r.Hidden, kind) {
+		if kind, _ := table.KindOf(rows).(string); slices.Contains(r.Aside, kind) {
+			aside += len(rows)
+			continue
+		} else if slices.Contains(r.Hidden, kind) {
 			hidden += len(rows)
 			continue
 		}
@@ -164,6 +169,9 @@ func (r *Result) writeTable(w io.Writer) error {
 	}
 	if hidden > 1 { // one row of one thread says what the load's does
 		fmt.Fprintf(w, "--threads shows %d more rows, of clients and threads.\n", hidden)
+	}
+	if aside > 0 {
+		fmt.Fprintf(w, "%d more rows, of times and bins, are in the files of --output, and in --format json or csv.\n", aside)
 	}
 	for _, n := range r.Notes {
 		fmt.Fprintln(w, table.Wrap(n, 100))

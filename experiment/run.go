@@ -42,6 +42,7 @@ type Outcome struct {
 	met      []int
 	acted    []int
 	use      useWatch    // of the units
+	series   *series     // nil: nobody asked for it
 	paging   []*useWatch // of loads whose pages come on demand, during their measured time
 	device   *hca.Params // of the hosts
 	row      *table.Row  // of completions, which are no loads
@@ -158,15 +159,22 @@ func (s *Scenario) body(t verbs.Thread, tb *testbed.Testbed, out *Outcome) error
 		threads = append(threads, st.Begin(t))
 	}
 	out.use.watch(t, tb, out.started)
+	if s.every > 0 {
+		out.series = &series{every: s.every}
+		out.series.sample(t, tb, out)
+	}
 	out.watchPaging(func(w *useWatch, i int) { w.watch(t, tb, out.started[i:i+1]) })
 	for i, st := range out.started {
 		r := st.Finish(t, threads[i])
-		if r.Failed != nil && !tb.Breaks() && !harmful(tb.Config().Faults) {
+		if r.Failed != nil && !tb.Breaks() && !harmful(tb.Config().Faults) && !drops(before, tb) {
 			return r.Failed
 		} else if r.Failed != nil {
 			out.ended = append(out.ended, r.Failed.Error())
 		}
 		out.Results = append(out.Results, r)
+	}
+	if out.series != nil {
+		out.series.end(t, tb, out)
 	}
 	out.use.finish(tb, out.Results)
 	for i, w := range out.paging {
@@ -183,6 +191,13 @@ func (s *Scenario) body(t verbs.Thread, tb *testbed.Testbed, out *Outcome) error
 
 // harmful says whether a script does something to frames or links: that a load ends in error is then a result.
 func harmful(plan *fault.Plan) bool { return plan != nil && len(plan.Rules)+len(plan.Links) > 0 }
+
+// drops says whether a switch has dropped packets: that a load ends in error is then a result too.
+func drops(before []testbed.Reading, tb *testbed.Testbed) bool {
+	out := Outcome{counters: growth(before, tb.Counters())}
+	n, _ := out.Counter("switch.tx_discards_phy")
+	return n > 0
+}
 
 // unbuildable places the error of an object that load i needs, and that the simulated
 // library, kernel or device refuses, in the file.
@@ -225,6 +240,10 @@ func trafficRow(l *workload.Load, r *workload.Result) table.Row {
 			spread = 100 * (per[len(per)-1] - per[0]) / mean
 		}
 		row.Set("spread_percent", spread).Set("measured_us", float64((r.End-r.Begin).Nanoseconds())/1000).Set("rate_ci95_percent", 100*r.Confidence)
+		flowTimes(&row, flows(l, r))
+		if l.Timed {
+			percentiles(&row, nanoseconds(r))
+		}
 		return row
 	}
 	percentiles(&row, nanoseconds(r))
@@ -254,7 +273,7 @@ func percentiles(row *table.Row, ns []float64) {
 func (s *Scenario) experiment() *Experiment {
 	x := &Experiment{Name: s.Name, Title: s.Title, Profile: s.Profile, scenario: s}
 	x.Columns = []string{"row", "name", "thread", "clients", "mr_page", "mr_entries", "rate_mps", "gbps", "spread_percent", "client_gbps_min", "client_gbps_max", "jain",
-		"latency_ns_p50", "latency_ns_p99", "latency_ns_p999", LimitedBy, limitPercent, Confirmed, raisedRate, "counter", "value"}
+		"flow_us_p50", "flow_us_p99", "flow_us_max", "flow_us", "latency_ns_p50", "latency_ns_p99", "latency_ns_p999", LimitedBy, limitPercent, Confirmed, raisedRate, "counter", "value"}
 	x.Details = []string{"client", "thread"}
 	x.Confirms = true
 	if s.Completions != nil {
@@ -332,15 +351,21 @@ func (out *Outcome) emit(env *Env, s *Scenario, prof *profile.Profile) error {
 	out.noteNeighbours(env)
 	out.noteUnreliable(env)
 	out.noteOverlap(env)
-	out.noteDropped(env)
+	out.noteLosses(env)
 	out.noteRare(env, "")
 	for _, why := range out.ended {
 		env.Note("%s", why)
 	}
 	for i, r := range out.Results {
 		for j := range r.Threads {
-			env.Emit(threadRow(out.loads[i], &r.Threads[j]))
+			env.Emit(threadRow(out.loads[i], &r.Threads[j], out.loads[i].Flow(r, j)))
 		}
+	}
+	if out.series != nil {
+		out.series.emit(env, sets)
+	}
+	if env.histogram {
+		out.emitHistograms(env, sets)
 	}
 	for i := 0; env.counters && i < len(out.counters); i++ {
 		if c := &out.counters[i]; c.Value != 0 {
@@ -351,17 +376,40 @@ func (out *Outcome) emit(env *Env, s *Scenario, prof *profile.Profile) error {
 	return nil
 }
 
-func threadRow(l *workload.Load, r *workload.ThreadResult) table.Row {
+// flows are the completion times, in microseconds, of the threads of a load.
+func flows(l *workload.Load, r *workload.Result) (us []float64) {
+	for i := range r.Threads {
+		if d := l.Flow(r, i); d > 0 {
+			us = append(us, d.Seconds()*1e6)
+		}
+	}
+	return us
+}
+
+// flowTimes adds to a row when the flows of its threads were complete; each thread is one.
+func flowTimes(row *table.Row, us []float64) {
+	if len(us) == 0 {
+		return
+	}
+	sort.Float64s(us)
+	row.Set("flow_us_p50", stat.Quantile(0.5, stat.Empirical, us, nil)).Set("flow_us_p99", stat.Quantile(0.99, stat.Empirical, us, nil)).Set("flow_us_max", us[len(us)-1])
+}
+
+func threadRow(l *workload.Load, r *workload.ThreadResult, flow time.Duration) table.Row {
 	var row table.Row
 	row.Set("row", "thread").Set("name", l.Name).Set("thread", r.Thread)
-	if l.Latency {
+	if l.Latency || l.Timed {
 		var ns []float64
 		for _, d := range r.Latency {
 			ns = append(ns, float64(d.Nanoseconds()))
 		}
 		percentiles(&row, ns)
-	} else {
+	}
+	if !l.Latency {
 		row.Set("rate_mps", r.Rate()/1e6).Set("messages", r.Delivered).Set("messages_all", r.Completed)
+	}
+	if us := flow.Seconds() * 1e6; us > 0 {
+		row.Set("flow_us", us)
 	}
 	if r.HasRegister {
 		row.Set("uar_page", int(r.Register.UARPage)).Set("bfreg", r.Register.Index).Set("class", r.Register.Class)

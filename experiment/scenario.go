@@ -36,6 +36,8 @@ type Scenario struct {
 	doc  *input.Doc
 	// base is the stored profile, read once for the scenario and what is derived from it.
 	base *stored
+	// every is how often a run is sampled; 0: it is not.
+	every time.Duration
 	// given is the scenario without defaults, which follow from it again when a value changes.
 	given *Scenario
 }
@@ -98,7 +100,7 @@ type Traffic struct {
 	Env         map[string]string `yaml:"env" help:"environment variables of the posting process (MLX5_...)"`
 	Work        int64             `yaml:"work" unit:"time" max:"1s" help:"time that a thread computes before each post call (default 0ns)"`
 	Churn       string            `yaml:"churn" oneof:"reg_mr,dereg_mr" help:"instead of posting, register regions of mr_size, or deregister regions that were registered before the run: one after each work, at most mrs for each thread"`
-	Measure     string            `yaml:"measure" oneof:"rate,latency" help:"what is measured (default rate)"`
+	Measure     string            `yaml:"measure" oneof:"rate,latency,both" help:"what is measured: the rate with a window full of requests, the latency of one request at a time, or with both the rate and the time from post to completion of its signalled requests (default rate)"`
 	Messages    int               `yaml:"messages" min:"1" max:"100000000" help:"messages of each thread; or give duration"`
 	Start       int64             `yaml:"start" unit:"time" max:"100s" help:"time after which the load begins, its warmup included, when the others have begun (default 0ns)"`
 	Warmup      int64             `yaml:"warmup" unit:"time" max:"100s" help:"time before counting begins (default 0ns)"`
@@ -211,7 +213,7 @@ func (t *Traffic) load() *workload.Load {
 		TD: workload.TDKind(t.TD), QPs: t.QPs, QPShare: t.QPSharing, CQShare: t.CQSharing, MRs: t.MRs, MRSize: t.MRSize, LocalMRSize: t.LocalMRSize, Stride: t.Stride, PageSize: pageSizes[t.PageSize],
 		Random: t.Access == "random", Transport: workload.Transport(t.Transport), Payload: t.Payload, Inline: t.Inline, InlineMax: t.InlineMax, Window: t.Window,
 		Postlist: t.Postlist, SignalEvery: t.SignalEvery, RecvDepth: t.RecvDepth, RecvPostlist: t.RecvPost, MTU: mtus[t.MTU], RdAtomic: uint8(t.RdAtomic),
-		NoReceive: t.Receive == "none", MinRNRTimer: code(t.RNRTimer), AckTimeout: code(t.AckTimeout), RetryCnt: code(t.RetryCnt), RNRRetry: code(t.RNRRetry), Spread: t.Spread, Env: t.Env, Latency: t.Measure == "latency", Messages: t.Messages,
+		NoReceive: t.Receive == "none", MinRNRTimer: code(t.RNRTimer), AckTimeout: code(t.AckTimeout), RetryCnt: code(t.RetryCnt), RNRRetry: code(t.RNRRetry), Spread: t.Spread, Env: t.Env, Latency: t.Measure == "latency", Timed: t.Measure == "both", Messages: t.Messages,
 		Work: time.Duration(t.Work / 1000), Churn: workload.Churn(t.Churn), Start: time.Duration(t.Start / 1000), Warmup: time.Duration(t.Warmup / 1000), Duration: time.Duration(t.Duration / 1000),
 	}
 	l.Cold, l.BothWays, l.Drain = t.Cold, t.BothWays, t.Drain

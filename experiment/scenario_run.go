@@ -140,6 +140,16 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 	if !req.Threads {
 		res.Hidden = x.Details
 	}
+	if req.Every < 0 {
+		return res, Usagef("--every %v: give a time above 0, such as 10us", req.Every)
+	}
+	if sc.every = req.Every; sc.every > 0 {
+		res.Plots = append(res.Plots, seriesPlots(s.Name)...)
+	}
+	if req.Histogram {
+		res.Plots = append(res.Plots, histogramPlots(s.Name)...)
+	}
+	res.Aside = []string{"series", "queue", "switch", "histogram"}
 	if s.Source != "" {
 		res.Note("Source of the scenario: %s", s.Source)
 	}
@@ -157,7 +167,7 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 	for _, what := range slices.Concat(sc.sharedCores(), sc.idle(prof)) {
 		res.Note("%s", what)
 	}
-	if err := sc.emit(&Env{Ctx: ctx, Seed: req.Seed, Out: res, rec: rec, counters: req.Counters, Confirm: req.Confirm}); err != nil {
+	if err := sc.emit(&Env{Ctx: ctx, Seed: req.Seed, Out: res, rec: rec, counters: req.Counters, histogram: req.Histogram, Confirm: req.Confirm}); err != nil {
 		return res, err
 	}
 	if progress != nil {

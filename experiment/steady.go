@@ -92,7 +92,7 @@ func fewSamples(l *workload.Load, results ...*workload.Result) string {
 			n += len(r.Threads[i].Latency)
 		}
 	}
-	if !l.Latency || n >= 100 {
+	if !l.Latency && !l.Timed || n >= 100 {
 		return ""
 	}
 	more := "a longer duration"
@@ -122,7 +122,7 @@ func (out *Outcome) noteOverlap(env *Env) {
 func (out *Outcome) endedBefore(i int) (early []string) {
 	r := out.Results[i]
 	for j, other := range out.Results {
-		if other.End < r.End-(r.End-r.Begin)/20 {
+		if other.End < r.End-(r.End-r.Begin)/20 && out.names[i] != out.names[j] {
 			early = once(early, out.names[j])
 		}
 	}
@@ -177,14 +177,6 @@ func (out *Outcome) noteUnreliable(env *Env) {
 	}
 	if len(names) > 0 {
 		env.Note("Requests on uc and ud complete when they have been sent: the rates of these loads count all messages that were sent, whether they arrived or not: %s.", strings.Join(names, ", "))
-	}
-}
-
-// noteDropped says that flow control has not kept a switch from dropping packets: the counters that show it are not printed
-// unless somebody asks.
-func (out *Outcome) noteDropped(env *Env) {
-	if n, _ := out.Counter("switch.tx_discards_phy"); out.lossless && n > 0 {
-		env.Note("The switch has dropped %.0f packets although link.pfc is on: before it pauses a sender, that one may fill link.pfc_xoff of switch.buffer. With fewer senders to a port, a smaller link.pfc_xoff or a larger switch.buffer there is room for all.", n)
 	}
 }
 

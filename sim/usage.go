@@ -29,11 +29,12 @@ const (
 	Atomics                 // the unit of atomics, or one of its slots
 	Caches                  // misses of contexts, keys and translations, which hold up an engine
 	Paging                  // page faults of a device, which its driver answers
+	AckTimer                // the time until an unanswered request is sent again
 	resources
 )
 
 var resourceNames = [...]string{"window", "CPU", "lock", "doorbell", "PU", "send engine", "PCIe read", "PCIe write", "peer path", "TX buffer", "wire",
-	"receive engine", "response engine", "READ engine", "atomics", "caches", "page faults"}
+	"receive engine", "response engine", "READ engine", "atomics", "caches", "page faults", "ACK timer"}
 
 var _ = [1]struct{}{}[len(resourceNames)-int(resources)]
 
@@ -150,16 +151,26 @@ func share(busy, span Time) int64 {
 	return int64(mille)
 }
 
-// Limit is the first of loads in their order, if it counts as the limit; else the limit is Window, with the load of the busiest. Whether requests
-// came back often enough for their number to be a limit, who knows them says.
+// Stalled is the part of the time, in thousandths, for which queue pairs wait in vain for answers, at which their ACK timers count as the limit
+// where no unit does.
+const Stalled = 100
+
+// Limit is the first of loads in their order, if it counts as the limit. Where no unit is Busy it is AckTimer, if queue pairs were Stalled, or
+// else Window, with the load of the busiest. Whether requests came back often enough for their number to be a limit, who knows them says.
 func Limit(loads []Load) Load {
 	if len(loads) == 0 {
 		return Load{}
 	}
 	l := loads[0]
-	if l.PerMille < Busy {
-		l.Resource = Window
+	if l.PerMille >= Busy {
+		return l
 	}
+	for _, timer := range loads {
+		if timer.Resource == AckTimer && timer.PerMille >= Stalled {
+			return timer
+		}
+	}
+	l.Resource = Window
 	return l
 }
 

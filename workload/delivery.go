@@ -21,6 +21,9 @@ type progress struct {
 	read  int          // looks that were taken, the first of them when the measured time begins
 	ends  [2][]float64 // messages of each set of queue pairs by the first look and by the last
 	total [looks + 1]float64
+
+	counted   bool
+	completed float64 // messages of the measured time by completions, once counted
 }
 
 // whole reports whether the progress was read until the end of the measured time.
@@ -64,23 +67,48 @@ func (s *Started) watch() {
 	}
 }
 
+// Delivered is how many bytes of payload the queue pairs of the load have brought to their end by an instant that of belongs to; false of
+// loads without payload or of atomics, and where a queue pair cannot be read.
+func (s *Started) Delivered(of func(host int, qpn uint32) (verbs.Delivered, bool)) (bytes uint64, ok bool) {
+	atomic := slices.ContainsFunc(s.l.Mix, func(m Mix) bool { return m.Verb == CmpSwap || m.Verb == FetchAdd })
+	if s.l.Churn != "" || s.l.Payload == 0 || atomic {
+		return 0, false
+	}
+	for _, set := range s.a.qps {
+		n, ok := s.deliveredBy(set, of)
+		if !ok {
+			return 0, false
+		}
+		bytes += n
+	}
+	return bytes, true
+}
+
+// deliveredBy are the bytes of a set of queue pairs.
+func (s *Started) deliveredBy(set []*conn, of func(host int, qpn uint32) (verbs.Delivered, bool)) (bytes uint64, ok bool) {
+	for _, c := range set {
+		there, ok := of(s.l.To, c.peer.qp.QPN())
+		here, also := of(s.l.From, c.qp.QPN())
+		if !ok || !also {
+			return 0, false
+		}
+		if types[s.l.Transport] == verbs.QPTRC {
+			bytes += there.Received + here.Read
+		} else {
+			bytes += here.Sent
+		}
+	}
+	return bytes, true
+}
+
 // look reads the progress. One that cannot be read ends it.
 func (s *Started) look(of func(host int, qpn uint32) (verbs.Delivered, bool)) {
 	p := &s.progress
 	by := make([]float64, len(s.a.qps))
 	for g, set := range s.a.qps {
-		bytes := uint64(0)
-		for _, c := range set {
-			there, ok := of(s.l.To, c.peer.qp.QPN())
-			here, also := of(s.l.From, c.qp.QPN())
-			if !ok || !also {
-				return
-			}
-			if types[s.l.Transport] == verbs.QPTRC {
-				bytes += there.Received + here.Read
-			} else {
-				bytes += here.Sent
-			}
+		bytes, ok := s.deliveredBy(set, of)
+		if !ok {
+			return
 		}
 		by[g] = float64(bytes) / float64(s.l.Payload)
 		p.total[p.read] += by[g]
@@ -90,9 +118,25 @@ func (s *Started) look(of func(host int, qpn uint32) (verbs.Delivered, bool)) {
 }
 
 // measured reports whether the progress is to say what was delivered in the measured time, which has ended at end. Of messages smaller than a
-// packet completions tell as well, unless they are so few that those of the time before make up much of them.
+// packet completions tell as well, unless they are so few that those of the time before make up much of them, or more completed than arrived: a
+// completion tells also of unsignalled requests before, of which some may have crossed the wire before the measured time.
 func (s *Started) measured(end time.Duration) bool {
-	return s.whole() && end == s.stop() && (s.l.FillsPackets() || s.total[looks]-s.total[0] < float64(s.l.Outstanding()))
+	if !s.whole() || end != s.stop() {
+		return false
+	}
+	arrived := s.total[looks] - s.total[0]
+	return s.l.FillsPackets() || arrived < float64(s.l.Outstanding()) || s.l.SignalEvery > 1 && s.tooMany(arrived)
+}
+
+// tooMany reports whether completions told of more messages of the measured time than arrived in it.
+func (s *Started) tooMany(arrived float64) bool {
+	if !s.counted {
+		s.counted = true
+		for i := range s.res.Threads {
+			s.completed += s.res.Threads[i].Delivered
+		}
+	}
+	return s.completed > arrived
 }
 
 // batches are what was delivered in the parts of the measured time until end.

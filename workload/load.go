@@ -153,6 +153,8 @@ type Load struct {
 
 	// Latency makes a thread keep one request outstanding and time each.
 	Latency bool
+	// Timed has a load that does not measure latency time its signalled requests too, from post to the poll of their completion.
+	Timed bool
 	// Messages of each thread; or, with Duration, as many as fit.
 	Messages int
 	// Start is how long after the other loads it begins.
@@ -174,6 +176,9 @@ func (l *Load) Validate() error {
 		if c.v < c.least {
 			return fmt.Errorf("%s is %d, and must be at least %d", c.name, c.v, c.least)
 		}
+	}
+	if l.Timed && (l.Latency || l.Churn != "") {
+		return fmt.Errorf("only loads that measure the rate of messages also time them: leave churn out, or measure rate")
 	}
 	if l.Churn != "" {
 		return errors.Join(l.checkChurn(), l.checkMemory())
@@ -200,11 +205,11 @@ func (l *Load) Validate() error {
 		return fmt.Errorf("stride is %d bytes, and must be a multiple of 8 and at least the payload of %d: places do not overlap", l.Stride, l.Payload)
 	case types[l.Transport] == 0:
 		return fmt.Errorf("unknown transport %q", l.Transport)
-	case l.Latency && (l.Transport == UC || l.Transport == UD):
+	case (l.Latency || l.Timed) && (l.Transport == UC || l.Transport == UD):
 		return fmt.Errorf("latency cannot be measured on %s, where a completion means only that the message has left", l.Transport)
 	case l.unanswered() && (l.Messages > 0 || l.Latency || l.Spread > 0 || l.QPs > 1 || l.sharesQueues()):
 		return fmt.Errorf("receive is none on a reliable connection, which does not go on without receives: such a load needs a duration, no messages, and one queue pair and one CQ for each thread")
-	case l.Spread > 0 && (l.SignalEvery != 1 || l.Postlist != 1 || l.CQShare != 0 || l.QPShare != 1 || l.Latency):
+	case l.Spread > 0 && (l.SignalEvery != 1 || l.Postlist != 1 || l.CQShare != 0 || l.QPShare != 1 || l.Latency || l.Timed):
 		return fmt.Errorf("spread needs signal_every 1, postlist 1, and queue pairs and CQs that threads do not share, and does not measure latency")
 	case l.Spread > l.Window:
 		return fmt.Errorf("spread is %d, which is more than the window of %d, and all requests may fall on one queue pair", l.Spread, l.Window)
@@ -277,12 +282,22 @@ type ThreadResult struct {
 	Locks       verbs.LockStats
 }
 
+// Flow is how long the messages of a thread took, from the beginning of its load to the last completion; 0 of a load that has a duration.
+func (l *Load) Flow(r *Result, thread int) time.Duration {
+	if l.Messages == 0 || l.Duration > 0 || l.Latency || l.Churn != "" || r.Failed != nil {
+		return 0
+	}
+	return r.Threads[thread].End - r.Began
+}
+
 // Rate is messages per second: what was delivered in the measured time over that time.
 func (r *ThreadResult) Rate() float64 { return rate(r.Delivered, r.End-r.Begin) }
 
 // Result is what a load measured.
 type Result struct {
 	Threads []ThreadResult
+	// Began is when the load began, its warm-up included.
+	Began time.Duration
 	// Begin and End are the measured time: after the warm-up until the duration is over, all messages are
 	// delivered, or the load has failed.
 	Begin, End time.Duration

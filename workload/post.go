@@ -104,6 +104,15 @@ type flow struct {
 	completed atomic.Uint64
 	// last is when the latest of them were delivered, and before when those before them were.
 	last, before time.Duration
+	// at is when each outstanding request of a timed load was posted, by its count.
+	at []time.Duration
+}
+
+// stamp notes when the next n requests are posted.
+func (f *flow) stamp(now time.Duration, n int) {
+	for i := range n {
+		f.at[(f.posted+uint64(i)+1)%uint64(len(f.at))] = now
+	}
 }
 
 func (f *flow) outstanding() int { return int(f.posted - f.completed.Load()) }
@@ -139,6 +148,9 @@ func (s *Started) rate(t verbs.Thread, i int) {
 			wrs := p.prepare(k, i, l.Postlist, f.posted)
 			if l.Work > 0 {
 				t.Work(l.Work)
+			}
+			if f.at != nil {
+				f.stamp(t.Now(), l.Postlist)
 			}
 			if bad, err := k.qp.PostSend(t, wrs); err != nil {
 				s.fail(t.Now(), "thread %d: post of request %d: %v", i, bad, err)
@@ -234,6 +246,10 @@ func (s *Started) account(now time.Duration, times verbs.TimedCQ, wc []verbs.WC)
 			done := w.ID&idCount - f.completed.Load()
 			f.completed.Store(w.ID & idCount)
 			r := &s.res.Threads[owner]
+			if f.at != nil {
+				at := f.at[w.ID&idCount%uint64(len(f.at))]
+				s.sample(r, at, now-at)
+			}
 			s.count(now, completedAt(times, j, now), r, f, done)
 			break
 		}

@@ -44,6 +44,11 @@ func Build(t verbs.Thread, tb verbs.Testbed, l *Load) (*Started, error) {
 	for i := range l.Threads {
 		s.res.Threads[i].Thread = i
 		s.flows = append(s.flows, make([]flow, l.QPs))
+		for q := range l.QPs {
+			if l.Timed {
+				s.flows[i][q].at = make([]time.Duration, l.Window)
+			}
+		}
 	}
 	s.sharedCQs = l.QPShare > 1 || l.CQShare > l.QPs
 	if l.Churn != "" {
@@ -195,6 +200,7 @@ func (s *Started) until(end time.Duration) *Result {
 	}
 	end = max(end, s.begin())
 	complete := s.complete()
+	s.res.Began = s.start
 	s.res.Begin, s.res.End, s.res.Bursts = s.begin(), end, s.burst(end)
 	s.res.Confidence = confidence(s.batches(end)) + s.res.Bursts
 	s.settle(end, complete)

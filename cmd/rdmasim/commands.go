@@ -142,6 +142,9 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 			if plan != nil && req.Confirm {
 				return &experiment.UsageError{Err: errConfirmAlone}
 			}
+			if plan != nil && (req.Every != 0 || req.Histogram) {
+				return &experiment.UsageError{Err: errSamplesAlone}
+			}
 			switch {
 			case plan != nil && sensitivity:
 				err = usagef("--sensitivity works on one setting: drop --sweep and --seeds")
@@ -185,6 +188,8 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 	f.BoolVar(&stored, "stored", false, "with --sensitivity: print the stored report for these settings, and run nothing")
 	f.BoolVar(&req.Counters, "counters", false, "add the counters of a scenario that changed, of hosts, devices and links")
 	f.BoolVar(&req.Threads, "threads", false, "print a row for each client and each thread of a scenario too; JSON and CSV have them always")
+	f.DurationVar(&req.Every, "every", 0, "add what loads of a scenario deliver, and the queues, drops, marks and pauses of its switch, each `DURATION`, such as 10us, to JSON, CSV and pictures")
+	f.BoolVar(&req.Histogram, "histogram", false, "add how long messages and flows of a scenario take, as histograms and cumulative distributions, to JSON, CSV and pictures")
 	f.StringArrayVar(&require, "require", nil, "end with status 1 unless this `BOUND` holds, such as 'total.p99 < 20us': a load or total, a column or p50, p99, p999, rate, goodput; of a sweep at every point; may be repeated")
 	f.BoolVar(&req.Lockstep, "lockstep", false, "let the simulated programs yield at every step, as a check of the simulator: the results stay the same")
 	f.BoolVar(&req.Confirm, "confirm", false, "repeat the run with more of the limiting resource (column limited_by), such as half the interval of an engine, and report whether the rate rises")
@@ -193,6 +198,8 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 }
 
 var errConfirmAlone = errors.New("--confirm works on a single run: drop --sweep and --seeds, or run the points that you doubt one by one")
+
+var errSamplesAlone = errors.New("--every and --histogram work on a single run: drop --sweep and --seeds, or run the points that you want to see one by one")
 
 var errStoredSensitivity = errors.New("--stored prints the sensitivity that comes with the program: give it with --sensitivity, and with --set at most")
 

@@ -95,12 +95,13 @@ type requester struct {
 
 // sendRare is what few messages need of a requester.
 type sendRare struct {
-	drainEvent bool   // the end of draining is to be reported
-	lsn        uint32 // limit of ssn by credits
-	unlimited  bool   // the responder announces none
-	resentFrom uint32 // the oldest packet without an answer when the requester went back last,
-	resends    uint32 // how often it went back to that one in a row,
-	failedSent uint32 // and how often what failed was sent
+	drainEvent bool     // the end of draining is to be reported
+	lsn        uint32   // limit of ssn by credits
+	unlimited  bool     // the responder announces none
+	resentFrom uint32   // the oldest packet without an answer when the requester went back last,
+	resends    uint32   // how often it went back to that one in a row,
+	failedSent uint32   // and how often what failed was sent
+	timerWaits sim.Time // for ACK timers that have run out
 	readMax    int
 	landing    []landing
 	waitEnd    sim.Time

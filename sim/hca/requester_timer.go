@@ -62,6 +62,7 @@ func (q *requester) onTimer() {
 	if !q.takesResponses() || !q.outstanding() {
 		return
 	}
+	q.timerWaits += q.timeout
 	switch effect, alive := q.timedOut(); {
 	case !alive:
 		return
@@ -77,6 +78,14 @@ func (q *requester) onTimer() {
 	}
 	q.setDeadline()
 	q.kick()
+}
+
+// timerWaited is for how long the requester has waited in vain for answers by now: until its ACK timer ran out, and since the latest answer.
+func (q *requester) timerWaited(now sim.Time) sim.Time {
+	if q.deadline == sim.Never {
+		return q.timerWaits
+	}
+	return q.timerWaits + max(0, now-(q.deadline-q.timeout))
 }
 
 // pause is what the requester takes before it sends again.

@@ -16,6 +16,7 @@ func (d *Device) Meters(name string) (all []sim.Meter) {
 		if q != nil && q.requester.puBusy > 0 {
 			work[q.requester.puGroup] += q.requester.puBusy
 			add(sim.Meter{Resource: sim.PU, Unit: name + ", the PU of a QP", Index: int(q.arg), Busy: q.requester.puBusy})
+			add(sim.Meter{Resource: sim.AckTimer, Unit: name + ", the ACK timer of a QP", Index: int(q.arg), Busy: q.requester.timerWaited(now), Queued: true})
 		}
 	}
 	for i, busy := range work {

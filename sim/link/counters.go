@@ -17,6 +17,7 @@ type Counters struct {
 	RxCRCErrors              uint64 // wrong FCS
 	LinkDownEvents           uint64
 
+	Marked           uint64               // by the switch, of what leaves here: "congestion experienced"
 	RxPause, TxPause [roce.Classes]uint64 // pause frames of each class, those that end a pause too
 
 	TxWireBytes  uint64 // TxBytes with preambles and gaps

@@ -1,6 +1,8 @@
 package link
 
 import (
+	"math/bits"
+
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim"
 )
@@ -82,6 +84,16 @@ func (p *Port) Queued() int {
 		return 0
 	}
 	return p.pfc.queued
+}
+
+// Backlog is the bytes of frames that wait for the line by now, or are on it, of a port on Ethernet.
+func (p *Port) Backlog() int {
+	if p.pfc != nil {
+		return p.pfc.queued
+	}
+	hi, lo := bits.Mul64(uint64(max(0, p.free-p.e.Now())), p.p.Bandwidth)
+	n, _ := bits.Div64(hi, lo, 8*uint64(sim.Second))
+	return int(n)
 }
 
 // Buffered counts bytes of a class that arrived here into the buffer behind the port, or,

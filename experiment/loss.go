@@ -1,0 +1,87 @@
+package experiment
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rdmasim/rdmasim/sim"
+)
+
+// losses are what packets met on their way in a run: a rate alone does not tell that most of what a wire carried was thrown away.
+type losses struct {
+	sent       float64 // packets of requests and responses, each as often as it was sent
+	dropped    float64 // by switches
+	discarded  float64 // by receivers, behind a gap
+	duplicates float64 // requests that receivers had already
+	naks       float64 // sequence NAKs that arrived
+	timeouts   float64
+}
+
+func (out *Outcome) losses() (l losses) {
+	for _, c := range []struct {
+		sum  *float64
+		name string
+	}{
+		{&l.sent, "hca.tx_packets"}, {&l.dropped, "switch.tx_discards_phy"}, {&l.discarded, "hw_counters.out_of_sequence"},
+		{&l.duplicates, "hw_counters.duplicate_request"}, {&l.naks, "hw_counters.packet_seq_err"},
+		{&l.timeouts, "hw_counters.local_ack_timeout_err"}, {&l.timeouts, "hw_counters.roce_adp_retrans"},
+	} {
+		v, _ := out.Counter(c.name)
+		*c.sum += v
+	}
+	return l
+}
+
+// noteLosses says what packets were lost or thrown away, and how long timers held queue pairs up.
+func (out *Outcome) noteLosses(env *Env) {
+	l := out.losses()
+	if l.sent == 0 || l.dropped+l.discarded+l.timeouts == 0 {
+		return
+	}
+	share := func(n float64) string { return fmt.Sprintf("%.3g %%", 100*n/l.sent) }
+	var parts []string
+	if l.dropped > 0 {
+		parts = append(parts, fmt.Sprintf("the switch dropped %.0f (%s)", l.dropped, share(l.dropped)))
+	}
+	if l.discarded > 0 {
+		parts = append(parts, fmt.Sprintf("receivers discarded %.0f behind a gap (%s)", l.discarded, share(l.discarded)))
+	}
+	if l.duplicates > 0 {
+		parts = append(parts, fmt.Sprintf("%.0f had arrived before", l.duplicates))
+	}
+	what := "none was dropped"
+	if len(parts) > 0 {
+		what = strings.Join(parts, ", ")
+	}
+	env.Note("Of %.0f packets that devices sent, %s. Senders went back after %.0f sequence NAKs and %.0f ACK timeouts%s.", l.sent, what, l.naks, l.timeouts, out.stalled())
+	out.noteDropped(env, l.dropped)
+}
+
+// stalled says for how much of the time ACK timers held queue pairs up, on the device where that was most.
+func (out *Outcome) stalled() string {
+	w, most := &out.use, 0
+	if w.before == nil || w.after == nil {
+		return ""
+	}
+	for _, l := range w.after.Since(w.before) {
+		if l.Resource == sim.AckTimer {
+			most = max(most, l.PerMille)
+		}
+	}
+	if most < 10 {
+		return ""
+	}
+	return fmt.Sprintf("; ACK timers held queue pairs up for %.3g %% of the measured time", float64(most)/10)
+}
+
+// noteDropped says what a switch drops for, and what would keep it from that.
+func (out *Outcome) noteDropped(env *Env, dropped float64) {
+	switch {
+	case dropped == 0:
+	case out.device.Congestion.DCQCN:
+	case out.lossless:
+		env.Note("The switch drops packets although link.pfc is on: before it pauses a sender, that one may fill link.pfc_xoff of switch.buffer. With fewer senders to a port, a smaller link.pfc_xoff or a larger switch.buffer there is room for all.")
+	default:
+		env.Note("The switch drops what does not fit into switch.buffer, for nothing slows the senders down: link.pfc=true pauses them, and congestion.dcqcn=true with switch.ecn_min, switch.ecn_max and switch.ecn_chance lowers their rates.")
+	}
+}
