@@ -215,3 +215,23 @@ func TestRatesStayBelowTheWire(t *testing.T) {
 		}
 	}
 }
+
+// A single run moves its progress on, up to its end.
+func TestProgressOfASingleRun(t *testing.T) {
+	s, err := ParseScenario("s.yaml", []byte("name: x\ntraffic: [{name: a, threads: 4, duration: 3ms}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen, last := map[int]bool{}, -1
+	if _, err := s.experiment().Execute(t.Context(), Request{Seed: 1}, func(done, total int, what string) {
+		if done < last || total != 1000 || what == "" {
+			t.Errorf("%d of %d behind %d: %q", done, total, last, what)
+		}
+		seen[done], last = true, done
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if len(seen) < 5 || last != 1000 {
+		t.Errorf("%d steps, the last %d", len(seen), last)
+	}
+}

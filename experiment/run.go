@@ -73,8 +73,13 @@ func (s *Scenario) runUntil(ctx context.Context, seed uint64, prof *profile.Prof
 		row := p.row("completions", r)
 		return &Outcome{row: &row}, err
 	}
-	cfg := testbed.Config{Seed: seed, Profile: prof, Switched: s.Link == "switch", NoTap: true, OutOfBand: outOfBand,
-		Interrupt: func() bool { return ctx.Err() != nil }}
+	var tb *testbed.Testbed
+	cfg := testbed.Config{Seed: seed, Profile: prof, Switched: s.Link == "switch", NoTap: true, OutOfBand: outOfBand, Interrupt: func() bool {
+		if s.clock != nil {
+			s.clock.tick(provider.Duration(tb.Engine().Now()))
+		}
+		return ctx.Err() != nil
+	}}
 	rec.attach(&cfg, name)
 	if cfg.Faults == nil && len(s.Faults) > 0 {
 		var err error
@@ -85,8 +90,8 @@ func (s *Scenario) runUntil(ctx context.Context, seed uint64, prof *profile.Prof
 	for i := range s.Hosts {
 		cfg.Hosts = append(cfg.Hosts, testbed.HostConfig{Name: "host" + strconv.Itoa(i), Cores: s.Cores, Memory: 64 << 30, Devices: 1, GPUs: 1})
 	}
-	tb, err := testbed.New(cfg)
-	if err != nil {
+	var err error
+	if tb, err = testbed.New(cfg); err != nil {
 		return nil, Usagef("%w", err)
 	}
 	out := &Outcome{lossless: prof.Link.PFC, breaks: tb.Breaks(), device: &prof.HCA}
@@ -154,6 +159,9 @@ func (s *Scenario) body(t verbs.Thread, tb *testbed.Testbed, out *Outcome) error
 		st.Prepare(t)
 	}
 	out.use.before = tb.Usage()
+	if s.clock != nil {
+		s.clock.began = t.Now()
+	}
 	var threads [][]verbs.Thread
 	for _, st := range out.started {
 		threads = append(threads, st.Begin(t))

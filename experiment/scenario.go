@@ -38,6 +38,8 @@ type Scenario struct {
 	base *stored
 	// every is how often a run is sampled; 0: it is not.
 	every time.Duration
+	// clock tells from time to time how far a run is; it may be nil.
+	clock *clock
 	// given is the scenario without defaults, which follow from it again when a value changes.
 	given *Scenario
 }

@@ -8,6 +8,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/internal/cli/input"
@@ -155,7 +156,8 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 	}
 	res.AddHypotheses(prof)
 	if progress != nil {
-		progress(0, 1, s.Name)
+		progress(0, thousand, s.Name)
+		sc.clock = sc.clockOf(progress)
 	}
 	if req.Fault == "" && len(sc.Faults) > 0 {
 		plan, err := fault.NewPlan(sc.doc, sc.Faults)
@@ -171,10 +173,50 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 		return res, err
 	}
 	if progress != nil {
-		progress(1, 1, "done")
+		progress(thousand, thousand, "done")
 	}
 	res.Complete = true
 	return res, nil
+}
+
+// thousand parts of a run are what its progress counts.
+const thousand = 1000
+
+// clock tells how far the loads of a run are.
+type clock struct {
+	name     string
+	began    time.Duration // by the clock of threads; 0: they have not
+	longest  time.Duration // load; 0: one ends with its messages, at a time that nobody knows
+	progress func(done, total int, what string)
+}
+
+// clockOf is the clock of a run of the scenario.
+func (s *Scenario) clockOf(progress func(done, total int, what string)) *clock {
+	c := &clock{name: s.Name, progress: progress}
+	for i := range s.Traffic {
+		l := s.Traffic[i].load()
+		if l.Duration == 0 {
+			c.longest = 0
+			break
+		}
+		c.longest = max(c.longest, l.Start+l.Warmup+l.Duration)
+	}
+	return c
+}
+
+// tick tells how far the run is at a time.
+func (c *clock) tick(now time.Duration) {
+	gone := (now - c.began).Round(time.Microsecond)
+	switch {
+	case c.began == 0:
+		c.progress(0, thousand, c.name+": making its objects")
+	case c.longest == 0:
+		c.progress(0, thousand, fmt.Sprintf("%s: %v of virtual time", c.name, gone))
+	case gone < c.longest:
+		c.progress(int(thousand*gone.Microseconds()/max(c.longest.Microseconds(), 1)), thousand, fmt.Sprintf("%s: %v of %v", c.name, gone, c.longest))
+	default:
+		c.progress(thousand-1, thousand, fmt.Sprintf("%s: %v, waiting for what is under way", c.name, gone))
+	}
 }
 
 // sharedCores names loads whose threads share cores although nobody asked for it: threads of a load without clients are

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -167,7 +168,7 @@ func wrapArgs(c *cobra.Command) {
 // progress draws a bar on stderr when it is a terminal, and nothing otherwise.
 func progress() func(done, total int, what string) {
 	if !term.IsTerminal(int(os.Stderr.Fd())) {
-		return nil
+		return progressLines(os.Stderr, time.Now)
 	}
 	var bar *progressbar.ProgressBar
 	return func(done, total int, what string) {
@@ -178,6 +179,20 @@ func progress() func(done, total int, what string) {
 		_ = bar.Set(done)
 		if done == total {
 			_ = bar.Finish()
+		}
+	}
+}
+
+// progressEvery is how often a run tells how far it is where no terminal shows a bar.
+const progressEvery = 10 * time.Second
+
+// progressLines reports in lines, of which a run that ends soon writes none.
+func progressLines(w io.Writer, now func() time.Time) func(done, total int, what string) {
+	last := now()
+	return func(done, total int, what string) {
+		if t := now(); total > 0 && done < total && t.Sub(last) >= progressEvery {
+			last = t
+			fmt.Fprintf(w, "rdmasim: %d %% done: %s\n", int(100*int64(done)/int64(total)), plain.Line(what))
 		}
 	}
 }
