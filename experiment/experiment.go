@@ -68,6 +68,7 @@ type Env struct {
 	rec     *recorder
 	// counters asks for a row for each counter that changed.
 	counters bool
+	brief    bool
 	// histogram asks for rows of how long messages take.
 	histogram bool
 	vals      map[string]string
@@ -153,6 +154,7 @@ type Request struct {
 	// Costs are other values of the experiment's costs, by their names.
 	Costs map[string]string
 
+	brief  bool         // one of many runs: notes that explain a single one are left out
 	frames *pcap.Writer // of a recorded sweep, which writes the frames of all its points there
 	point  string       // the name of the run there
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim"
 )
 
@@ -43,8 +44,11 @@ func (out *Outcome) noteLosses(env *Env) {
 	if l.dropped > 0 {
 		parts = append(parts, fmt.Sprintf("the switch dropped %.0f (%s)", l.dropped, share(l.dropped)))
 	}
-	if l.discarded > 0 {
-		parts = append(parts, fmt.Sprintf("receivers discarded %.0f behind a gap (%s)", l.discarded, share(l.discarded)))
+	if verb := "receivers discarded"; l.discarded > 0 {
+		if out.device.SelectiveRepeat {
+			verb = "there came"
+		}
+		parts = append(parts, fmt.Sprintf("%s %.0f behind a gap (%s)", verb, l.discarded, share(l.discarded)))
 	}
 	if l.duplicates > 0 {
 		parts = append(parts, fmt.Sprintf("%.0f had arrived before", l.duplicates))
@@ -55,6 +59,27 @@ func (out *Outcome) noteLosses(env *Env) {
 	}
 	env.Note("Of %.0f packets that devices sent, %s. Senders went back after %.0f sequence NAKs and %.0f ACK timeouts%s.", l.sent, what, l.naks, l.timeouts, out.stalled())
 	out.noteDropped(env, l.dropped)
+}
+
+// noteCongestion says what marks and pauses there were: a run in which senders are told of congestion may have the same rates as one without.
+func (out *Outcome) noteCongestion(env *Env) {
+	marked, _ := out.Counter("hca.np_ecn_marked_roce_packets")
+	notices, _ := out.Counter("hca.rp_cnp_handled")
+	pauses := 0.0
+	for class := range roce.Classes {
+		n, _ := out.Counter(fmt.Sprintf("port.rx_prio%d_pause", class))
+		pauses += n
+	}
+	var parts []string
+	if marked > 0 {
+		parts = append(parts, fmt.Sprintf("%.0f packets arrived with ECN marks, for which senders handled %.0f CNPs", marked, notices))
+	}
+	if pauses > 0 {
+		parts = append(parts, fmt.Sprintf("devices received %.0f pause frames", pauses))
+	}
+	if len(parts) > 0 {
+		env.Note("Congestion: %s.", strings.Join(parts, "; "))
+	}
 }
 
 // stalled says for how much of the time ACK timers held queue pairs up, on the device where that was most.

@@ -231,7 +231,7 @@ func (p *Prepared) Record(ctx context.Context) (end func(error) error, err error
 // Run runs one point. Its rows and notes do not name the point; a capture calls it by name.
 func (p *Prepared) Run(ctx context.Context, pt []Setting, seed uint64, name string) (*Result, error) {
 	req := p.req
-	req.Set, req.Seed, req.point = slices.Clone(req.Set), seed, name
+	req.Set, req.Seed, req.point, req.brief = slices.Clone(req.Set), seed, name, true
 	for _, s := range pt {
 		if s.Key == "profile" {
 			req.Profile = s.Value

@@ -359,7 +359,10 @@ func (out *Outcome) emit(env *Env, s *Scenario, prof *profile.Profile) error {
 	out.noteNeighbours(env)
 	out.noteUnreliable(env)
 	out.noteOverlap(env)
-	out.noteLosses(env)
+	if !env.brief {
+		out.noteLosses(env)
+		out.noteCongestion(env)
+	}
 	out.noteRare(env, "")
 	for _, why := range out.ended {
 		env.Note("%s", why)

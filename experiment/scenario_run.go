@@ -166,10 +166,14 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 		}
 		rec.expect(plan)
 	}
-	for _, what := range slices.Concat(sc.sharedCores(), sc.idle(prof)) {
+	notes := slices.Concat(sc.sharedCores(), sc.idle(prof), sc.hypothetical(prof))
+	if req.brief { // what is idle at one point may act at another
+		notes = slices.Concat(sc.sharedCores(), sc.hypothetical(prof))
+	}
+	for _, what := range notes {
 		res.Note("%s", what)
 	}
-	if err := sc.emit(&Env{Ctx: ctx, Seed: req.Seed, Out: res, rec: rec, counters: req.Counters, histogram: req.Histogram, Confirm: req.Confirm}); err != nil {
+	if err := sc.emit(&Env{Ctx: ctx, Seed: req.Seed, Out: res, rec: rec, counters: req.Counters, brief: req.brief, histogram: req.Histogram, Confirm: req.Confirm}); err != nil {
 		return res, err
 	}
 	if progress != nil {
