@@ -106,3 +106,20 @@ func (r *Result) WriteFolder(ctx context.Context, dir string) ([]string, error) 
 	}
 	return names, errors.Join(lost...)
 }
+
+// Draw calls f for each picture of the result, as SVG. The error is of a drawing that cannot be made; the others are made.
+func (r *Result) Draw(f func(title string, svg []byte)) error {
+	for i := range r.Plots {
+		if svg, err := r.Plots[i].SVG(r.Rows, r.Caption()); err == nil { // else no row belongs to it
+			f(r.Plots[i].Title, svg)
+		}
+	}
+	var lost []error
+	for _, d := range r.Drawings {
+		svg, err := d.Draw(r.Caption())
+		if lost = append(lost, err); err == nil {
+			f(d.File, svg)
+		}
+	}
+	return errors.Join(lost...)
+}

@@ -50,10 +50,15 @@ func renderBoth(width, height vg.Length, render func(draw.Canvas)) (png, svg []b
 	if _, err := (vgimg.PngCanvas{Canvas: img}).WriteTo(&b); err != nil {
 		return nil, nil, err
 	}
+	svg, err = renderSVG(width, height, render)
+	return b.Bytes(), svg, err
+}
+
+// renderSVG renders a picture as SVG.
+func renderSVG(width, height vg.Length, render func(draw.Canvas)) ([]byte, error) {
 	sc := newSVG(width, height)
 	render(draw.NewCanvas(sc, width, height))
-	svg, err = sc.bytes()
-	return b.Bytes(), svg, err
+	return sc.bytes()
 }
 
 // shade draws the interval around a line, or around each of its points if they come in no order.
@@ -130,6 +135,15 @@ func (h *HeatMap) Draw(rows []table.Row, caption string) (png, svg []byte, err e
 		return nil, nil, err
 	}
 	return renderBoth(pic.width, pic.height, pic.render)
+}
+
+// SVG renders the map as Draw does, without the PNG.
+func (h *HeatMap) SVG(rows []table.Row, caption string) ([]byte, error) {
+	pic, err := h.picture(rows, caption)
+	if err != nil {
+		return nil, err
+	}
+	return renderSVG(pic.width, pic.height, pic.render)
 }
 
 // find looks up the values of the cells.

@@ -348,6 +348,15 @@ func (p *Plot) Draw(rows []table.Row, caption string) (png, svg []byte, err erro
 	return renderBoth(pic.width, pic.height, pic.render)
 }
 
+// SVG renders the plot as Draw does, without the PNG, which takes longer.
+func (p *Plot) SVG(rows []table.Row, caption string) ([]byte, error) {
+	pic, err := p.picture(rows, caption)
+	if err != nil {
+		return nil, err
+	}
+	return renderSVG(pic.width, pic.height, pic.render)
+}
+
 // axes sets ranges and ticks, rates from 0, and returns by how much labels make the axis below higher.
 func (c *Curves) axes(pl *plot.Plot) (extra vg.Length) {
 	first, last := c.Ticks[0].Value, c.Ticks[len(c.Ticks)-1].Value

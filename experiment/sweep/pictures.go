@@ -13,8 +13,18 @@ import (
 
 // picture is a plot or a heat map.
 type picture struct {
-	file string
-	draw func(rows []table.Row, caption string) (png, svg []byte, err error)
+	file, title string
+	draw        func(rows []table.Row, caption string) (png, svg []byte, err error)
+	svg         func(rows []table.Row, caption string) ([]byte, error)
+}
+
+// Draw calls f for each picture of the answer, as SVG.
+func (a *Answer) Draw(f func(title string, svg []byte)) {
+	for _, p := range a.pictures() {
+		if svg, err := p.svg(a.Result.Rows, a.Result.Caption()); err == nil { // else no row belongs to it
+			f(p.title, svg)
+		}
+	}
 }
 
 func (a *Answer) pictures() []picture {
@@ -23,10 +33,11 @@ func (a *Answer) pictures() []picture {
 	}
 	var all []picture
 	for i := range a.Result.Plots {
-		all = append(all, picture{a.Result.Plots[i].File, a.Result.Plots[i].Draw})
+		p := &a.Result.Plots[i]
+		all = append(all, picture{p.File, p.Title, p.Draw, p.SVG})
 	}
 	for _, m := range a.maps() {
-		all = append(all, picture{m.File, m.Draw})
+		all = append(all, picture{m.File, m.Title, m.Draw, m.SVG})
 	}
 	return all
 }
