@@ -55,7 +55,7 @@ func (x *Experiment) Files() []string {
 	names := []string{x.Name + ".json", x.Name + ".csv"}
 	plots := x.Plots
 	if x.scenario != nil { // those of a sweep
-		plots = ScenarioPlots(x.Name, []string{""}, nil, nil)
+		plots = ScenarioPlots(x.Name, []string{""}, nil, nil, 1)
 		for _, m := range chart.MapKinds {
 			for i := range chart.MostMaps {
 				plots = append(plots, chart.Plot{File: chart.MapFile(x.Name, m.Name, i+1)})

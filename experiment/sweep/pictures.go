@@ -36,10 +36,7 @@ func (a *Answer) pictures() []picture {
 		p := &a.Result.Plots[i]
 		all = append(all, picture{p.File, p.Title, p.Draw, p.SVG})
 	}
-	for _, m := range a.maps() {
-		all = append(all, picture{m.File, m.Title, m.Draw, m.SVG})
-	}
-	return all
+	return append(all, a.maps()...)
 }
 
 // mostAxisValues bounds the values of a key that pictures name.
@@ -70,13 +67,13 @@ func (a *Answer) plots() []chart.Plot {
 	} else if i := slices.IndexFunc(axes, axisIsLong); i >= 0 {
 		sampled := a.r.Grid.Sample != nil
 		others, across := a.lines(i)
-		plots = experiment.ScenarioPlots(a.Result.Name, axes[i].Keys, values(&axes[i]), others)
+		plots = experiment.ScenarioPlots(a.Result.Name, axes[i].Keys, values(&axes[i]), others, len(a.loads()))
 		for k := range plots {
 			plots[k].Scattered, plots[k].Across = sampled, strings.Join(across, ", ")
 		}
 	}
 	for i := range plots {
-		if a.r.Seeds > 1 {
+		if a.r.Seeds > 1 && plots[i].Low == "" {
 			plots[i].Band = plots[i].Y + spreadSuffix
 		}
 	}
@@ -106,8 +103,19 @@ func (a *Answer) lines(axis int) (keys, across []string) {
 	return keys, across
 }
 
+// loads are the names of the loads.
+func (a *Answer) loads() (names []string) {
+	for i := range a.Result.Rows {
+		row := &a.Result.Rows[i]
+		if name, ok := row.Get("name").(string); ok && row.Get("row") == "traffic" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // maps are heat maps over the first two keys with several values, of a scenario.
-func (a *Answer) maps() []*chart.HeatMap {
+func (a *Answer) maps() (pictures []picture) {
 	var long []*grid.Axis
 	for i := range a.r.Grid.Axes {
 		if axisIsLong(a.r.Grid.Axes[i]) {
@@ -117,29 +125,47 @@ func (a *Answer) maps() []*chart.HeatMap {
 	if a.r.x.OfScenario() == nil || len(long) < 2 || a.r.Grid.Sample != nil || len(long[0].Values) > mostAxisValues || len(long[1].Values) > mostAxisValues {
 		return nil
 	}
-	var maps []*chart.HeatMap
+	loads := a.loads()
+	kind := "traffic"
+	if len(loads) > chart.MostLoads {
+		kind = "total"
+	}
 	for _, m := range chart.MapKinds {
+		var maps []*chart.HeatMap
 		seen := map[string]bool{}
 		for i := range a.Result.Rows {
 			row := &a.Result.Rows[i]
-			if v, ok := row.Float(m.Column); !ok || v != v || row.Get("row") != "traffic" {
+			if v, ok := row.Float(m.Column); !ok || v != v || row.Get("row") != kind {
 				continue
 			}
-			only := map[string]any{"row": "traffic", "name": row.Get("name")}
-			title := fmt.Sprintf("%s: %s of %v", a.Result.Name, m.Name, row.Get("name"))
+			only := map[string]any{"row": kind, "name": row.Get("name")}
+			panel := ""
+			if len(loads) > 1 && kind == "traffic" {
+				panel = fmt.Sprint(row.Get("name"), ", ")
+			}
 			for _, b := range long[2:] {
 				for _, k := range b.Keys {
 					only[k] = row.Get(k)
-					title += fmt.Sprintf(", %s=%v", k, row.Get(k))
+					panel += fmt.Sprintf("%s=%v, ", k, row.Get(k))
 				}
 			}
-			if seen[title] || len(seen) == chart.MostMaps {
+			if seen[panel] || len(seen) == chart.MostMaps {
 				continue
 			}
-			seen[title] = true
-			maps = append(maps, &chart.HeatMap{File: chart.MapFile(a.Result.Name, m.Name, len(seen)), Title: title, X: long[0].Keys, Y: long[1].Keys,
+			seen[panel] = true
+			maps = append(maps, &chart.HeatMap{Title: strings.TrimSuffix(panel, ", "), X: long[0].Keys, Y: long[1].Keys,
 				XValues: values(long[0]), YValues: values(long[1]), Value: m.Column, ValueLabel: m.Label, Only: only})
 		}
+		of := fmt.Sprintf("%s: %s", a.Result.Name, m.Name)
+		switch {
+		case kind == "total":
+			of += " of all loads together"
+		case len(loads) == 1:
+			of += " of " + loads[0]
+		}
+		for n, p := range chart.Panels(of, maps) {
+			pictures = append(pictures, picture{chart.MapFile(a.Result.Name, m.Name, n+1), p.Heading(), p.Draw, p.SVG})
+		}
 	}
-	return maps
+	return pictures
 }
