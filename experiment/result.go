@@ -189,7 +189,7 @@ func (r *Result) writeTable(w io.Writer) error {
 	if hidden > 1 { // one row of one thread says what the load's does
 		fmt.Fprintf(w, "--threads shows %d more rows, of clients and threads.\n", hidden)
 	}
-	for _, n := range r.Notes {
+	for _, n := range append(slices.Clip(r.Notes), r.defined()...) {
 		fmt.Fprintln(w, table.Wrap(n, 100))
 	}
 	if r.Against != nil {
@@ -212,6 +212,20 @@ func (r *Result) writeTable(w io.Writer) error {
 	_, err = fmt.Fprintf(w, "rdmasim %s, profile %s (%s), %s%s; %s\n", r.Version, r.Profile, r.ProfileHash, r.seeds(), state, Trust(r.Hypotheses))
 	return err
 }
+
+// defined says what a column of the tables means whose name does not.
+func (r *Result) defined() (lines []string) {
+	_, _ = r.Tables(func(columns []string, rows []table.Row) error {
+		if slices.Contains(columns, spreadColumn) && slices.ContainsFunc(rows, func(row table.Row) bool { v, ok := row.Float(spreadColumn); return ok && v > 0 }) {
+			lines = once(lines, "spread %: the rate of the fastest thread less that of the slowest, in percent of their mean.")
+		}
+		return nil
+	})
+	return lines
+}
+
+// spreadColumn is how much the rates of threads differ.
+const spreadColumn = "spread_percent"
 
 // Trust is what results say of themselves: that timing is not calibrated, where it is not, and the hypotheses.
 func Trust(hypotheses []string) string {
