@@ -73,11 +73,25 @@ func (a *Answer) plots() []chart.Plot {
 		}
 	}
 	for i := range plots {
+		if len(plots[i].YWords) > 0 {
+			plots[i].YWords = a.words(&plots[i])
+		}
 		if a.r.Seeds > 1 && plots[i].Low == "" {
 			plots[i].Band = plots[i].Y + spreadSuffix
 		}
 	}
 	return plots
+}
+
+// words are those that a picture of words has, with the lists of them that seeds have found.
+func (a *Answer) words(p *chart.Plot) []string {
+	words := p.YWords
+	for i := range a.Result.Rows {
+		if w, ok := a.Result.Rows[i].Get(p.Y).(string); ok && !slices.Contains(words, w) {
+			words = append(words, w)
+		}
+	}
+	return words
 }
 
 // mostSampledLines bounds the lines of a sample: each of its points would be one if all keys told lines apart.
