@@ -98,7 +98,7 @@ func isWord(v any) bool {
 
 // isFound reports whether a word of a row does not tell which row it is: the rows of a load have a name for that.
 func isFound(row *table.Row, key string) bool {
-	return IsFinding(key) || key != "name" && row.Get("row") != nil && row.Get("name") != nil
+	return IsFinding(key) || key != "name" && key != "row" && row.Get("row") != nil && row.Get("name") != nil
 }
 
 // interval is half the width of the 95 % interval of a number: over seeds, or over the quarters of the measured time of a rate.

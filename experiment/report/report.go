@@ -124,6 +124,9 @@ func (r *Report) totals() (rows []table.Row) {
 func (r *Report) extremes() (lines []answer) {
 	for i := range r.Result.Plots {
 		p := &r.Result.Plots[i]
+		if p.Per != "" || len(p.YWords) > 0 {
+			continue // it shows how evenly what another one shows is divided, or words
+		}
 		var least, most *table.Row
 		for j := range r.Result.Rows {
 			row := &r.Result.Rows[j]
@@ -237,8 +240,13 @@ func where(row *table.Row, keys []string) string {
 // intervals say how exact the figures are, as far as the run knows.
 func (r *Report) intervals() (lines []string) {
 	res := r.Result
+	if slices.ContainsFunc(res.Notes, func(n string) bool {
+		return strings.Contains(n, "not steady") || strings.Contains(n, "says little") || strings.Contains(n, "longer duration")
+	}) {
+		lines = append(lines, "WARNING: not every figure will last: the notes say which, and what to do.")
+	}
 	if res.Seeds > 1 {
-		return []string{fmt.Sprintf("Means over %d seeds; ± is half the width of the 95 %% confidence interval of the mean. A figure without it does not depend on the seed.", res.Seeds)}
+		return append(lines, fmt.Sprintf("Means over %d seeds; ± is half the width of the 95 %% confidence interval of the mean. A figure without it does not depend on the seed.", res.Seeds))
 	}
 	for _, row := range r.totals() {
 		percent, ok := row.Float("rate_ci95_percent")

@@ -211,6 +211,13 @@ func TestAnswerOfASweep(t *testing.T) {
 		r.Result.Rows = append(r.Result.Rows, *row.Set("link.pfc", x).Set("size", []string{"1KiB", "4KiB"}[i/2]).Set("row", "traffic").Set("name", "in").Set("rate_mps", []float64{4, 3, 2, 2}[i]))
 	}
 	r.Result.Plots = chart.LoadPlots("s", []string{"link.pfc"}, []string{"true", "false"}, []string{"size"})
+	each := r.Result.Plots[0] // how evenly threads fare is no other answer
+	each.Per = "threads"
+	r.Result.Plots = append(r.Result.Plots, each)
+	r.Result.Notes = []string{"Load in: its rate is not steady."}
+	if says := strings.Join(r.intervals(), "\n"); !strings.HasPrefix(says, "WARNING: not every figure will last") {
+		t.Errorf("a rate that is not steady: %s", says)
+	}
 	var got []string
 	for _, a := range r.answers() {
 		got = append(got, a.Text)
