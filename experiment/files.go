@@ -56,7 +56,7 @@ func (x *Experiment) Files() []string {
 	names := []string{x.Name + ".json", x.Name + ".csv"}
 	plots := x.Plots
 	if x.scenario != nil { // those of a sweep
-		plots = slices.Concat(ScenarioPlots(x.Name, []string{""}, nil, nil), seriesPlots(x.Name), histogramPlots(x.Name))
+		plots = slices.Concat(ScenarioPlots(x.Name, []string{""}, nil, nil, 1), seriesPlots(x.Name), histogramPlots(x.Name))
 		for _, m := range chart.MapKinds {
 			for i := range chart.MostMaps {
 				plots = append(plots, chart.Plot{File: chart.MapFile(x.Name, m.Name, i+1)})
@@ -106,4 +106,21 @@ func (r *Result) WriteFolder(ctx context.Context, dir string) ([]string, error) 
 		put(d.File+".svg", bytesTo(svg))
 	}
 	return names, errors.Join(lost...)
+}
+
+// Draw calls f for each picture of the result, as SVG. The error is of a drawing that cannot be made; the others are made.
+func (r *Result) Draw(f func(title string, svg []byte)) error {
+	for i := range r.Plots {
+		if svg, err := r.Plots[i].SVG(r.Rows, r.Caption()); err == nil { // else no row belongs to it
+			f(r.Plots[i].Title, svg)
+		}
+	}
+	var lost []error
+	for _, d := range r.Drawings {
+		svg, err := d.Draw(r.Caption())
+		if lost = append(lost, err); err == nil {
+			f(d.File, svg)
+		}
+	}
+	return errors.Join(lost...)
 }

@@ -21,7 +21,7 @@ func TestFilesOfTwoRunsDoNotMix(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		res.Plots = ScenarioPlots(res.Name, []string{"name"}, []string{"load0"}, nil)
+		res.Plots = ScenarioPlots(res.Name, []string{"name"}, []string{"load0"}, nil, 1)
 		results = append(results, res)
 	}
 	seeds := regexp.MustCompile(`seed"?:? ([0-9]+)`)

@@ -24,7 +24,7 @@ var shortKeys = map[string]string{"p50": "latency_ns_p50", "p90": "latency_ns_p9
 var operators = []string{"<=", ">=", "<", ">"}
 
 // ParseRequirement reads ROW.COLUMN and a bound: ROW is the name of a load, or total; COLUMN is one of the result, or p50, p90, p99, p999,
-// rate or goodput; the bound is a number in the unit of the column, or a time or a rate with its own, such as 20us or 90Gbps.
+// rate or goodput, each also with _change behind it, which is the change in percent against an earlier run; the bound is a number in the unit of the column, or a time or a rate with its own, such as 20us or 90Gbps.
 func ParseRequirement(text string) (*Requirement, error) {
 	r := &Requirement{text: strings.TrimSpace(text)}
 	at := strings.IndexAny(text, "<>")
@@ -42,8 +42,12 @@ func ParseRequirement(text string) (*Requirement, error) {
 		return nil, fmt.Errorf("%q: %q is not a row and a column: write one such as total.p99", text, left)
 	}
 	r.row, r.key = left[:dot], left[dot+1:]
-	if long, ok := shortKeys[r.key]; ok {
-		r.key = long
+	key, change := strings.CutSuffix(r.key, "_change")
+	if long, ok := shortKeys[key]; ok {
+		key = long
+	}
+	if r.key = key; change {
+		r.key = key + changeSuffix
 	}
 	var err error
 	if r.bound, err = bound(r.key, right); err != nil {
@@ -58,6 +62,9 @@ func bound(key, text string) (float64, error) {
 		return v, nil
 	}
 	parts := strings.Split(key, "_")
+	if strings.HasSuffix(key, changeSuffix) {
+		parts = []string{"percent"}
+	}
 	for unit, ps := range map[string]float64{"ns": 1e3, "us": 1e6, "ms": 1e9} {
 		if slices.Contains(parts, unit) {
 			v, err := input.ParseTime(text)
@@ -150,12 +157,22 @@ var ErrRequired = errors.New("a requirement is not met")
 // Require notes in a result how it stands to requirements. The error is ErrRequired, or a usage error if there is no such row or column.
 func (r *Result) Require(all []*Requirement) error {
 	missed := 0
+	rows := slices.Clone(r.Rows)
+	for i := range r.Rows {
+		if c := r.changes[i]; c != nil {
+			rows = append(rows, *c)
+		}
+	}
 	for _, q := range all {
-		says, met, err := q.Check(r.Rows)
+		if q.NeedsAgainst() && r.Against == nil {
+			return Usagef("--require %q: a change needs --against with the records of an earlier run", q.text)
+		}
+		says, met, err := q.Check(rows)
 		if err != nil {
 			return Usagef("--require %w", err)
 		}
 		r.Note("%s", says)
+		r.Required = append(r.Required, Required{says, met})
 		if !met {
 			missed++
 		}
@@ -165,3 +182,6 @@ func (r *Result) Require(all []*Requirement) error {
 	}
 	return nil
 }
+
+// NeedsAgainst reports whether the requirement is about the change against an earlier run.
+func (r *Requirement) NeedsAgainst() bool { return strings.HasSuffix(r.key, changeSuffix) }

@@ -31,6 +31,10 @@ type Result struct {
 	Faults []FaultCount `json:"-"`
 	// Sensitivity is there if it was asked for.
 	Sensitivity *Sensitivity `json:"sensitivity,omitempty"`
+	// Against is there if the result was compared with that of an earlier run.
+	Against *Comparison `json:"against,omitempty"`
+	// Required says how the result stands to requirements, of which Notes tell too.
+	Required []Required `json:"-"`
 	// Seeds is how many seeds the numbers are means of, from Seed up; 0: one.
 	Seeds int `json:"-"`
 	// Plots are drawn when an output folder is asked for.
@@ -45,6 +49,14 @@ type Result struct {
 	Hidden []string `json:"-"`
 	// Aside are kinds of rows that it never has: there are too many.
 	Aside []string `json:"-"`
+
+	changes map[int]*table.Row // of rows, against those of an earlier run
+}
+
+// Required is how a result stands to a requirement.
+type Required struct {
+	Says string
+	Met  bool
 }
 
 // Drawing is a picture. File has no extension; Draw makes it as SVG, with a caption.
@@ -92,16 +104,18 @@ func (r *Result) AddHypotheses(p *profile.Profile) {
 	r.Hypotheses = union(r.Hypotheses, p.Hypotheses())
 }
 
-// Formats are the values of --format.
+// Formats are the values of --format that every command has.
 var Formats = []string{"table", "json", "csv"}
 
-// Write prints the result in one of Formats.
+// Write prints the result in one of Formats, or as jsonl.
 func (r *Result) Write(w io.Writer, format string) error {
 	switch format {
 	case "json":
 		return table.WriteJSON(w, r)
 	case "csv":
 		return r.writeCSV(w)
+	case "jsonl":
+		return r.writeJSONL(w)
 	}
 	return r.writeTable(w)
 }
@@ -142,39 +156,67 @@ func (r *Result) writeCSV(w io.Writer) error {
 	return c.Error()
 }
 
-func (r *Result) writeTable(w io.Writer) error {
+// Tables calls f for each table that people see: its columns and rows. It returns how many rows no table has.
+func (r *Result) Tables(f func(columns []string, rows []table.Row) error) (hidden int, err error) {
 	keys := r.Columns
 	if len(keys) == 0 {
 		keys = r.allKeys()
 	}
-	hidden, aside := 0, 0
 	for _, rows := range table.Kinds(r.Rows) {
-		if kind, _ := table.KindOf(rows).(string); slices.Contains(r.Aside, kind) {
-			aside += len(rows)
+		kind, _ := table.KindOf(rows).(string)
+		if slices.Contains(r.Aside, kind) {
 			continue
-		} else if slices.Contains(r.Hidden, kind) {
+		}
+		if slices.Contains(r.Hidden, kind) {
 			hidden += len(rows)
 			continue
 		}
-		if err := table.WriteRows(w, keys, rows); err != nil {
-			return err
+		if err := f(keys, rows); err != nil {
+			return hidden, err
 		}
-		fmt.Fprintln(w)
-		if kind, _ := table.KindOf(rows).(string); slices.Contains(r.More.Kinds, kind) {
-			if err := table.WriteRows(w, slices.Concat(r.More.Lead, r.More.Columns), rows); err != nil {
-				return err
+		if slices.Contains(r.More.Kinds, kind) {
+			if err := f(slices.Concat(r.More.Lead, r.More.Columns), rows); err != nil {
+				return hidden, err
 			}
-			fmt.Fprintln(w)
 		}
+	}
+	return hidden, nil
+}
+
+// aside is how many rows the table never has.
+func (r *Result) aside() (n int) {
+	for i := range r.Rows {
+		if kind, _ := r.Rows[i].Get("row").(string); slices.Contains(r.Aside, kind) {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *Result) writeTable(w io.Writer) error {
+	hidden, err := r.Tables(func(columns []string, rows []table.Row) error {
+		defer fmt.Fprintln(w)
+		return table.WriteRows(w, columns, rows)
+	})
+	if err != nil {
+		return err
 	}
 	if hidden > 1 { // one row of one thread says what the load's does
 		fmt.Fprintf(w, "--threads shows %d more rows, of clients and threads.\n", hidden)
 	}
-	if aside > 0 {
+	if aside := r.aside(); aside > 0 {
 		fmt.Fprintf(w, "%d more rows, of times and bins, are in the files of --output, and in --format json or csv.\n", aside)
 	}
-	for _, n := range r.Notes {
+	for _, n := range append(slices.Clip(r.Notes), r.defined()...) {
 		fmt.Fprintln(w, table.Wrap(n, 100))
+	}
+	if r.Against != nil {
+		if len(r.Notes) > 0 {
+			fmt.Fprintln(w)
+		}
+		if err := r.Against.write(w); err != nil {
+			return err
+		}
 	}
 	if r.Sensitivity != nil {
 		if err := r.Sensitivity.Write(w); err != nil {
@@ -185,9 +227,23 @@ func (r *Result) writeTable(w io.Writer) error {
 	if !r.Complete {
 		state = ", INCOMPLETE"
 	}
-	_, err := fmt.Fprintf(w, "rdmasim %s, profile %s (%s), %s%s; %s\n", r.Version, r.Profile, r.ProfileHash, r.seeds(), state, Trust(r.Hypotheses))
+	_, err = fmt.Fprintf(w, "rdmasim %s, profile %s (%s), %s%s; %s\n", r.Version, r.Profile, r.ProfileHash, r.seeds(), state, Trust(r.Hypotheses))
 	return err
 }
+
+// defined says what a column of the tables means whose name does not.
+func (r *Result) defined() (lines []string) {
+	_, _ = r.Tables(func(columns []string, rows []table.Row) error {
+		if slices.Contains(columns, spreadColumn) && slices.ContainsFunc(rows, func(row table.Row) bool { v, ok := row.Float(spreadColumn); return ok && v > 0 }) {
+			lines = once(lines, "spread %: the rate of the fastest thread less that of the slowest, in percent of their mean.")
+		}
+		return nil
+	})
+	return lines
+}
+
+// spreadColumn is how much the rates of threads differ.
+const spreadColumn = "spread_percent"
 
 // Trust is what results say of themselves: that timing is not calibrated, where it is not, and the hypotheses.
 func Trust(hypotheses []string) string {

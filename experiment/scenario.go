@@ -33,6 +33,7 @@ type Scenario struct {
 	Sweep       *Sweep          `yaml:"sweep" help:"grid of settings to run the scenario over; the flags of rdmasim run take precedence"`
 
 	file string
+	text string // of the file
 	doc  *input.Doc
 	// base is the stored profile, read once for the scenario and what is derived from it.
 	base *stored
@@ -175,7 +176,7 @@ func OpenScenario(ctx context.Context, name string) (*Experiment, error) {
 // ParseScenario reads and checks a scenario file. Its errors carry file, line and
 // column.
 func ParseScenario(file string, src []byte) (*Scenario, error) {
-	s := &Scenario{file: file}
+	s := &Scenario{file: file, text: string(src)}
 	doc, err := input.Decode(file, src, s)
 	if err != nil {
 		return nil, err
@@ -183,6 +184,9 @@ func ParseScenario(file string, src []byte) (*Scenario, error) {
 	s.doc = doc
 	return s, s.check()
 }
+
+// Text is the scenario's file as it was read.
+func (s *Scenario) Text() string { return s.text }
 
 // regions is how many memory regions each protection domain has unless the load says: one, or enough for threads that
 // time writes and have a region each.

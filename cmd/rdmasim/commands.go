@@ -83,7 +83,6 @@ func runnable() (names []string) {
 func runCommand() *cobra.Command {
 	var req experiment.Request
 	var out, format string
-	var require []string
 	s := &sweepFlags{}
 	var sensitivity, stored bool
 	c := &cobra.Command{
@@ -99,20 +98,19 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 			if err := input.NamesGiven(c.Flags(), "output", "pcap", "trace", "fault", "store", "sample", "shard"); err != nil {
 				return &experiment.UsageError{Err: err}
 			}
+			if err := s.reviews.check(c.Flags()); err != nil {
+				return err
+			}
 			req.Version = experiment.Version()
-			for _, text := range require {
-				r, err := experiment.ParseRequirement(text)
-				if err != nil {
-					return usagef("--require %w", err)
-				}
-				s.require = append(s.require, r)
+			if err := s.reviews.read(); err != nil {
+				return err
 			}
 			x, err := studies.Open(c.Context(), args[0])
 			if err != nil {
 				return err
 			}
 			if stored {
-				if !sensitivity || out != "" || len(s.Sweep) > 0 || req.Profile != "" || c.Flags().Changed("seed") {
+				if !sensitivity || out != "" || s.html+s.markdown+s.against != "" || len(s.Sweep) > 0 || req.Profile != "" || c.Flags().Changed("seed") {
 					return &experiment.UsageError{Err: errStoredSensitivity}
 				}
 				rep, err := calibrate.StoredSensitivity(x.Name, req.Set)
@@ -121,16 +119,19 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 				}
 				return errors.Join(rep.Write(c.OutOrStdout(), format), rep.Current())
 			}
-			if err := distinctFiles(args[0], x, out, &req); err != nil {
+			if err := distinctFiles(args[0], x, out, &req, &s.reviews); err != nil {
 				return err
 			}
-			if err := checkOutputs(c.Context(), x, out, &req); err != nil {
+			if err := checkOutputs(c.Context(), x, out, &req, s.reviews.outputs()); err != nil {
 				return err
 			}
 			if req.Fault != "" {
 				if req.FaultText, err = input.ReadFile(c.Context(), req.Fault); err != nil {
 					return usagef("--fault: %w", err)
 				}
+			}
+			if err := s.reviews.prepare(c.Context(), args[0], x, &req); err != nil {
+				return err
 			}
 			if err := s.seedsGiven(c.Flags()); err != nil {
 				return err
@@ -150,9 +151,6 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 				err = usagef("--sensitivity works on one setting: drop --sweep and --seeds")
 			case plan == nil:
 				err = s.none(c.Flags())
-				if format == "jsonl" {
-					err = usagef("--format jsonl is for sweeps: give json, csv or table")
-				}
 				if sensitivity && err == nil {
 					err = calibrate.CheckSensitivity(&req)
 				}
@@ -171,7 +169,8 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 					res.Note("%s", res.Sensitivity.Summary())
 				}
 			}
-			return writeResult(c, res, req, out, format, s.judged(res, err))
+			err = s.judged(res, nil, err)
+			return withReports(writeResult(c, res, req, out, format, err), s.reviews.write(c, res, nil))
 		},
 	}
 	commands.CompleteArgs(c, 1, runnable, true)
@@ -180,7 +179,7 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 	f.StringVar(&req.Profile, "profile", "", profileHelp+" (default: the experiment's own)")
 	f.Uint64Var(&req.Seed, "seed", 1, "seed of all random choices")
 	f.StringVarP(&out, "output", "o", "", "write the results to this `DIR` as JSON, CSV, SVG and PNG files")
-	f.StringVar(&format, "format", "table", "format of the output: table, json or csv; of a sweep also jsonl")
+	f.StringVar(&format, "format", "table", "format of the output: table, json, csv or jsonl")
 	f.StringVar(&req.Pcap, "pcap", "", "write the frames of the run to this pcapng `FILE`, with virtual time in nanoseconds")
 	f.StringVar(&req.Trace, "trace", "", "write a timeline to this `FILE` (Trace Event JSON, for Perfetto)")
 	f.StringVar(&req.Fault, "fault", "", "inject the faults of this YAML `FILE`, on the wire and beside it (docs/wire.md)")
@@ -190,7 +189,7 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 	f.BoolVar(&req.Threads, "threads", false, "print a row for each client and each thread of a scenario too; JSON and CSV have them always")
 	f.DurationVar(&req.Every, "every", 0, "add what loads of a scenario deliver, and the queues, drops, marks and pauses of its switch, each `DURATION`, such as 10us, to JSON, CSV and pictures")
 	f.BoolVar(&req.Histogram, "histogram", false, "add how long messages and flows of a scenario take, as histograms and cumulative distributions, to JSON, CSV and pictures")
-	f.StringArrayVar(&require, "require", nil, "end with status 1 unless this `BOUND` holds, such as 'total.p99 < 20us': a load or total, a column or p50, p99, p999, rate, goodput; of a sweep at every point; may be repeated")
+	s.reviews.flags(f)
 	f.BoolVar(&req.Lockstep, "lockstep", false, "let the simulated programs yield at every step, as a check of the simulator: the results stay the same")
 	f.BoolVar(&req.Confirm, "confirm", false, "repeat the run with more of the limiting resource (column limited_by), such as half the interval of an engine, and report whether the rate rises")
 	s.flags(f)
@@ -222,6 +221,14 @@ func writeResult(c *cobra.Command, res *experiment.Result, req experiment.Reques
 	case lost == nil:
 		return err
 	case errors.Is(err, experiment.ErrInterrupted): // a loss is more than an interrupted run, whose results so far are written
+		return lost
+	}
+	return errors.Join(err, lost)
+}
+
+// withReports adds what kept reports from their place. A loss is more than an interrupted run, whose results so far are written.
+func withReports(err, lost error) error {
+	if lost != nil && errors.Is(err, experiment.ErrInterrupted) {
 		return lost
 	}
 	return errors.Join(err, lost)
@@ -262,7 +269,7 @@ func resultFiles(x *experiment.Experiment) []string {
 }
 
 // checkOutputs says before a run what will keep its outputs from being written.
-func checkOutputs(ctx context.Context, x *experiment.Experiment, out string, req *experiment.Request) error {
+func checkOutputs(ctx context.Context, x *experiment.Experiment, out string, req *experiment.Request, reports []outfile.Named) error {
 	if out != "" {
 		if err := experiment.CheckWritable(ctx, out, true); err != nil {
 			return err
@@ -278,9 +285,9 @@ func checkOutputs(ctx context.Context, x *experiment.Experiment, out string, req
 			}
 		}
 	}
-	for _, f := range []string{req.Pcap, req.Trace} {
-		if f != "" {
-			if err := experiment.CheckWritable(ctx, f, false); err != nil {
+	for _, f := range append(reports, outfile.Named{Path: req.Pcap}, outfile.Named{Path: req.Trace}) {
+		if f.Path != "" {
+			if err := experiment.CheckWritable(ctx, f.Path, false); err != nil {
 				return err
 			}
 		}
@@ -289,18 +296,18 @@ func checkOutputs(ctx context.Context, x *experiment.Experiment, out string, req
 }
 
 // distinctFiles refuses outputs of a run that are one file, or a file that the run reads.
-func distinctFiles(name string, x *experiment.Experiment, folder string, req *experiment.Request) error {
+func distinctFiles(name string, x *experiment.Experiment, folder string, req *experiment.Request, v *reviews) error {
 	var outputs []outfile.Named
 	if folder != "" {
 		for _, n := range resultFiles(x) {
 			outputs = append(outputs, outfile.Named{Flag: "a result of -o", Path: filepath.Join(folder, n)})
 		}
 	}
-	outputs = append(outputs, outfile.Named{Flag: "--pcap", Path: req.Pcap}, outfile.Named{Flag: "--trace", Path: req.Trace})
+	outputs = append(append(outputs, v.outputs()...), outfile.Named{Flag: "--pcap", Path: req.Pcap}, outfile.Named{Flag: "--trace", Path: req.Trace})
 	if err := outfile.NotStandard(outfile.Named{Flag: "--output", Path: folder}); err != nil {
 		return &experiment.UsageError{Err: err}
 	}
-	if err := outfile.Distinct(outputs, []outfile.Named{{Flag: "the scenario", Path: name}, {Flag: "--fault", Path: req.Fault}}); err != nil {
+	if err := outfile.Distinct(outputs, []outfile.Named{{Flag: "the scenario", Path: name}, {Flag: "--fault", Path: req.Fault}, {Flag: "--against", Path: v.against}}); err != nil {
 		return &experiment.UsageError{Err: err}
 	}
 	return nil

@@ -36,7 +36,7 @@ const noStore = "none"
 // sweepFlags are the flags of run that say what is swept, and how.
 type sweepFlags struct {
 	sweep.Flags
-	require        []*experiment.Requirement
+	reviews
 	jobs           int
 	memory, worker uint64
 	wall           time.Duration
@@ -169,8 +169,8 @@ func runSweep(c *cobra.Command, plan *sweep.Plan, s *sweepFlags, out, format str
 	if plan.Request.Trace != "" {
 		return usagef("--trace records a single run: leave out --sweep and --seeds")
 	}
-	if s.shard != "" && (out != "" || c.Flags().Changed("format") || len(s.require) > 0) {
-		return usagef("--shard leaves its results in the store: the command without it writes the answer, with -o, --format and --require")
+	if s.shard != "" && (out != "" || c.Flags().Changed("format") || len(s.require) > 0 || s.html+s.markdown+s.against != "") {
+		return usagef("--shard leaves its results in the store: the command without it writes the answer, with -o, --format, --require, --against, --html and --markdown")
 	}
 	if err := s.slurm.check(c.Flags()); err != nil {
 		return err
@@ -235,21 +235,12 @@ func (s *sweepFlags) recorded(f *pflag.FlagSet) error {
 	return nil
 }
 
-// judged notes in a result how it stands to the requirements, and adds an error if one is not met. An incomplete result meets none and
-// misses none.
-func (s *sweepFlags) judged(res *experiment.Result, err error) error {
-	if res == nil || !res.Complete || len(s.require) == 0 {
-		return err
-	}
-	return errors.Join(err, res.Require(s.require))
-}
-
 // writeAnswer writes the answer; err is what ended the runs.
 func (s *sweepFlags) writeAnswer(c *cobra.Command, answer *sweep.Answer, out, format string, err error) error {
-	if len(s.require) > 0 && !answer.Whole {
-		err = errors.Join(err, usagef("--require looks at answers that fit into a table, and this one has too many rows: give fewer points"))
+	if s.old != nil && !answer.Whole || len(s.require) > 0 && !answer.Whole {
+		err = errors.Join(err, usagef("--require and --against look at answers that fit into a table, and this one has too many rows: give fewer points"))
 	} else {
-		err = s.judged(answer.Result, err)
+		err = s.judged(answer.Result, answer, err)
 	}
 	err = errors.Join(err, answer.Write(c.OutOrStdout(), format))
 	notesBeside(c, answer.Result.Notes, format)
@@ -257,10 +248,10 @@ func (s *sweepFlags) writeAnswer(c *cobra.Command, answer *sweep.Answer, out, fo
 		names, lost := answer.WriteFolder(c.Context(), out)
 		wrote(c, out, names)
 		if lost != nil {
-			return errors.Join(lost, err)
+			err = errors.Join(lost, err)
 		}
 	}
-	return err
+	return errors.Join(s.reviews.write(c, answer.Result, answer), err)
 }
 
 // notesBeside says what formats that have rows only leave out.

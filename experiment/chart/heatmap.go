@@ -37,6 +37,16 @@ const MostMaps = 12
 // MapKinds are what heat maps of a sweep over a scenario show.
 var MapKinds = []struct{ Column, Name, Label string }{{"rate_mps", "rate", "million messages/s"}, {"latency_ns_p50", "latency", "median latency, ns"}}
 
+// Map is a heat map, or several in one picture.
+type Map interface {
+	Heading() string
+	Draw(rows []table.Row, caption string) (png, svg []byte, err error)
+	SVG(rows []table.Row, caption string) ([]byte, error)
+}
+
+// Heading is the title.
+func (h *HeatMap) Heading() string { return h.Title }
+
 // MapFile is the file of the n-th map of a kind, without extension; the first is 1.
 func MapFile(scenario, kind string, n int) string {
 	return fmt.Sprintf("%s-%s-map-%d", scenario, kind, n)
@@ -50,66 +60,15 @@ func renderBoth(width, height vg.Length, render func(draw.Canvas)) (png, svg []b
 	if _, err := (vgimg.PngCanvas{Canvas: img}).WriteTo(&b); err != nil {
 		return nil, nil, err
 	}
-	sc := newSVG(width, height)
-	render(draw.NewCanvas(sc, width, height))
-	svg, err = sc.bytes()
+	svg, err = renderSVG(width, height, render)
 	return b.Bytes(), svg, err
 }
 
-// shade draws the interval around a line, or around each of its points if they come in no order.
-func (c *Curves) shade(pl *plot.Plot, name string, line color.Color, scattered bool) error {
-	points, half := c.Points[name], c.bands[name]
-	if !slices.ContainsFunc(half, func(h float64) bool { return h > 0 }) {
-		return nil
-	}
-	if scattered {
-		return bars(pl, points, half, line)
-	}
-	var edge plotter.XYs
-	for i, p := range points {
-		edge = append(edge, plotter.XY{X: p.X, Y: p.Y + orZero(half[i])})
-	}
-	for i, p := range slices.Backward(points) {
-		edge = append(edge, plotter.XY{X: p.X, Y: max(0, p.Y-orZero(half[i]))})
-	}
-	band, err := plotter.NewPolygon(edge)
-	if err != nil {
-		return err
-	}
-	r, g, b, _ := line.RGBA()
-	band.Color = color.NRGBA{uint8(r >> 8), uint8(g >> 8), uint8(b >> 8), 60}
-	band.LineStyle.Width = 0
-	pl.Add(band)
-	return nil
-}
-
-// bars draws the interval around each point.
-func bars(pl *plot.Plot, points plotter.XYs, half []float64, line color.Color) error {
-	s := spreads{XYer: points}
-	for i, p := range points {
-		h := orZero(half[i])
-		s.YErrors = append(s.YErrors, struct{ Low, High float64 }{min(h, max(0, p.Y)), h})
-	}
-	each, err := plotter.NewYErrorBars(s)
-	if err != nil {
-		return err
-	}
-	each.Color = line
-	pl.Add(each)
-	return nil
-}
-
-// spreads are points with the intervals around them, as package plotter reads them.
-type spreads struct {
-	plotter.XYer
-	plotter.YErrors
-}
-
-func orZero(f float64) float64 {
-	if math.IsNaN(f) {
-		return 0
-	}
-	return f
+// renderSVG renders a picture as SVG.
+func renderSVG(width, height vg.Length, render func(draw.Canvas)) ([]byte, error) {
+	sc := newSVG(width, height)
+	render(draw.NewCanvas(sc, width, height))
+	return sc.bytes()
 }
 
 // Dims is the number of columns and rows of cells.
@@ -130,6 +89,15 @@ func (h *HeatMap) Draw(rows []table.Row, caption string) (png, svg []byte, err e
 		return nil, nil, err
 	}
 	return renderBoth(pic.width, pic.height, pic.render)
+}
+
+// SVG renders the map as Draw does, without the PNG.
+func (h *HeatMap) SVG(rows []table.Row, caption string) ([]byte, error) {
+	pic, err := h.picture(rows, caption)
+	if err != nil {
+		return nil, err
+	}
+	return renderSVG(pic.width, pic.height, pic.render)
 }
 
 // find looks up the values of the cells.
@@ -163,7 +131,11 @@ type mapPicture struct {
 }
 
 // Room of the cells, at least.
-const cellsHeight = 8 * vg.Centimeter
+const (
+	cellsHeight = 7.5 * vg.Centimeter
+	cellsWidth  = 8.5 * vg.Centimeter
+	cellFont    = 11 // points
+)
 
 // picture lays the map out.
 func (h *HeatMap) picture(rows []table.Row, caption string) (*mapPicture, error) {
@@ -174,6 +146,7 @@ func (h *HeatMap) picture(rows []table.Row, caption string) (*mapPicture, error)
 	if err != nil {
 		return nil, err
 	}
+	h.fitFigures(main, vg.Point{X: cellsWidth, Y: cellsHeight})
 	extra, left := h.places(main)
 	p := &mapPicture{main: main, bar: bar}
 	sty, widest := bar.Y.Tick.Label, vg.Length(0)
@@ -181,7 +154,7 @@ func (h *HeatMap) picture(rows []table.Row, caption string) (*mapPicture, error)
 		widest = max(widest, sty.Width(t.Label))
 	}
 	p.beside = max(3*vg.Centimeter, 2*vg.Centimeter+widest)
-	p.width = max(plotWidth, axisWidth+left+1.5*vg.Centimeter+vg.Points(2*margin)) + p.beside
+	p.width = max(plotWidth, cellsWidth+left+1.5*vg.Centimeter+vg.Points(2*margin)+p.beside)
 	p.caption = fit(sty, caption, p.width-vg.Points(2*margin), captLines)
 	p.below = sty.Rectangle(p.caption).Size().Y + vg.Points(margin)
 	p.height = max(plotHeight, cellsHeight+2.5*vg.Centimeter+main.Title.TextStyle.Height(main.Title.Text)) + extra + p.below
@@ -202,6 +175,11 @@ func (p *mapPicture) render(c draw.Canvas) {
 
 // places names the columns and rows, and returns how high labels below are that are turned, and how wide those beside.
 func (h *HeatMap) places(main *plot.Plot) (extra, left vg.Length) {
+	return h.placesIn(main, vg.Point{X: cellsWidth, Y: cellsHeight})
+}
+
+// placesIn is places where all cells together have this room.
+func (h *HeatMap) placesIn(main *plot.Plot, cells vg.Point) (extra, left vg.Length) {
 	ticks := func(labels []string) (ticks []plot.Tick, numbers bool) {
 		numbers = true
 		for i, l := range labels {
@@ -214,10 +192,10 @@ func (h *HeatMap) places(main *plot.Plot) (extra, left vg.Length) {
 	columns, numbers := ticks(h.XValues)
 	main.X.Tick.Width, main.X.Tick.Length, main.X.Width = 0, 0, 0
 	main.Y.Tick.Width, main.Y.Tick.Length, main.Y.Width = 0, 0, 0
-	every, turn := placed(main.X.Tick.Label, h.XValues, axisWidth/vg.Length(len(columns)), numbers)
+	every, turn := placed(main.X.Tick.Label, h.XValues, cells.X/vg.Length(len(columns)), numbers)
 	extra = setTicks(&main.X, columns, every, turn)
 	lines, _ := ticks(h.YValues)
-	sty, pitch := main.Y.Tick.Label, cellsHeight/vg.Length(len(lines))
+	sty, pitch := main.Y.Tick.Label, cells.Y/vg.Length(len(lines))
 	setTicks(&main.Y, lines, max(1, int(math.Ceil(float64(sty.Height("X")/pitch)))), false)
 	for _, t := range main.Y.Tick.Marker.Ticks(0, 0) {
 		left = max(left, sty.Width(t.Label))
@@ -265,21 +243,14 @@ func (h *HeatMap) plots() (main, bar *plot.Plot, err error) {
 	heat := plotter.NewHeatMap(cells{h}, colours.Palette(255))
 	heat.Min, heat.Max = h.lowest-h.gap, h.highest+h.gap
 	heat.NaN = color.NRGBA{230, 230, 230, 255}
-	main = plot.New()
+	main = newPlot()
 	main.X.Label.Text = fit(main.X.Label.TextStyle, strings.Join(h.X, ", "), labelWidth, 1)
 	main.Y.Label.Text = fit(main.Y.Label.TextStyle, strings.Join(h.Y, ", "), cellsHeight, 1)
 	main.Title.Text, main.Title.Padding = h.Title, vg.Points(margin)
-	main.Title.Text = fit(main.Title.TextStyle, main.Title.Text, plotWidth-vg.Points(4*margin), titleLines)
+	main.Title.Text = fit(main.Title.TextStyle, main.Title.Text, cellsWidth, titleLines)
 	main.Add(heat)
 	main.X.Min, main.X.Max, main.Y.Min, main.Y.Max = -0.5, float64(len(h.XValues))-0.5, -0.5, float64(len(h.YValues))-0.5
-	labels, err := h.labels(colours)
-	if err != nil {
-		return nil, nil, err
-	}
-	if h.haveRoom(labels) {
-		main.Add(labels)
-	}
-	bar = plot.New()
+	bar = newPlot()
 	bar.Title.Text = h.ValueLabel
 	bar.Title.TextStyle.Font.Size = legendFont
 	bar.Title.Text = fit(bar.Title.TextStyle, h.ValueLabel, 3*vg.Centimeter, 3)
@@ -287,6 +258,13 @@ func (h *HeatMap) plots() (main, bar *plot.Plot, err error) {
 	bar.HideX()
 	bar.Y.Padding, bar.Y.Tick.Marker = 0, roundTicks{}
 	return main, bar, nil
+}
+
+// fitFigures adds the figures of the cells, if each has room where all cells together have this room.
+func (h *HeatMap) fitFigures(main *plot.Plot, cells vg.Point) {
+	if labels, err := h.labels(h.colours()); err == nil && h.haveRoom(labels, cells) {
+		main.Add(labels)
+	}
 }
 
 // labels are the figures of the cells, light on dark cells and dark on light ones.
@@ -310,6 +288,7 @@ func (h *HeatMap) labels(colours palette.ColorMap) (*plotter.Labels, error) {
 	}
 	for i := range labels.TextStyle {
 		s := &labels.TextStyle[i]
+		s.Font.Size = vg.Points(cellFont)
 		s.XAlign, s.YAlign = draw.XCenter, draw.YCenter
 		if s.Color = color.Black; light[i] {
 			s.Color = color.White
@@ -319,8 +298,8 @@ func (h *HeatMap) labels(colours palette.ColorMap) (*plotter.Labels, error) {
 }
 
 // haveRoom says whether each figure fits into its cell.
-func (h *HeatMap) haveRoom(labels *plotter.Labels) bool {
-	wide, high := axisWidth/vg.Length(len(h.XValues)), cellsHeight/vg.Length(len(h.YValues))
+func (h *HeatMap) haveRoom(labels *plotter.Labels, cells vg.Point) bool {
+	wide, high := cells.X/vg.Length(len(h.XValues)), cells.Y/vg.Length(len(h.YValues))
 	for i, l := range labels.Labels {
 		if s := labels.TextStyle[i].Rectangle(l).Size(); s.X+vg.Points(2) > wide || s.Y+vg.Points(2) > high {
 			return false

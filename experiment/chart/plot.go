@@ -38,6 +38,10 @@ type Plot struct {
 	YWords []string
 	// Band is the key of half the width of an interval around Y, which is shaded; "": none.
 	Band string
+	// Low and High are keys of the ends of a band around Y, in place of Band; rows without them have no point.
+	Low, High string
+	// Per is a key by whose number Y is divided: of a sum, the mean of so many. Rows of one have no point.
+	Per string
 	// Scattered says that X comes in no order: there are points without lines between them.
 	Scattered bool
 	// With are keys that change together with X. Words are then what Together makes of their values.
@@ -85,7 +89,7 @@ func style(i int, drawnAsLine bool, line *plotter.Line, points *plotter.Scatter)
 type Curves struct {
 	Names  []string
 	Points map[string]plotter.XYs
-	bands  map[string][]float64 // half the width at each point of a line
+	bands  map[string][][2]float64 // the ends at each point of a line
 	Ticks  []plot.Tick
 	log    bool
 	words  bool // values are not numbers
@@ -95,7 +99,7 @@ type Curves struct {
 
 // Collect gathers the points of the rows that belong to the plot.
 func (p *Plot) Collect(rows []table.Row) *Curves {
-	c := &Curves{Points: map[string]plotter.XYs{}, bands: map[string][]float64{}, log: p.LogX, words: p.Words != nil, round: p.Between}
+	c := &Curves{Points: map[string]plotter.XYs{}, bands: map[string][][2]float64{}, log: p.LogX, words: p.Words != nil, round: p.Between}
 	seen := map[float64]bool{}
 	for i := range rows {
 		x, okx := p.at(&rows[i])
@@ -108,8 +112,7 @@ func (p *Plot) Collect(rows []table.Row) *Curves {
 			c.Names = append(c.Names, name)
 		}
 		c.Points[name] = append(c.Points[name], plotter.XY{X: x, Y: y})
-		half, _ := rows[i].Float(p.Band)
-		c.bands[name] = append(c.bands[name], half)
+		c.bands[name] = append(c.bands[name], p.band(&rows[i], y))
 		if !seen[x] {
 			seen[x] = true
 			c.Ticks = append(c.Ticks, plot.Tick{Value: x, Label: c.label(x, p.place(&rows[i]))})
@@ -163,10 +166,33 @@ func (p *Plot) at(r *table.Row) (float64, bool) {
 	return r.Float(p.X)
 }
 
+// band are the ends of what is shaded around the height of a row.
+func (p *Plot) band(r *table.Row, y float64) [2]float64 {
+	if p.Low != "" {
+		low, _ := r.Float(p.Low)
+		high, _ := r.Float(p.High)
+		return [2]float64{low, high}
+	}
+	half, ok := r.Float(p.Band)
+	if !ok || math.IsNaN(half) {
+		half = 0
+	}
+	return [2]float64{max(min(y, 0), y-half), y + half}
+}
+
 // height is where a row lies above the axis.
 func (p *Plot) height(r *table.Row) (float64, bool) {
 	if len(p.YWords) == 0 {
-		return r.Float(p.Y)
+		y, ok := r.Float(p.Y)
+		for _, k := range []string{p.Low, p.High} {
+			v, there := r.Float(k)
+			ok = ok && (k == "" || there && !math.IsNaN(v))
+		}
+		if p.Per != "" {
+			n, _ := r.Float(p.Per)
+			y, ok = y/n, ok && n > 1
+		}
+		return y, ok
 	}
 	word, _ := r.Get(p.Y).(string)
 	i := slices.Index(p.YWords, word)
@@ -203,21 +229,23 @@ func number(s string) (float64, bool) {
 	return float64(v), err == nil
 }
 
-// Lines and axes take plotWidth of a picture; the legend beside them takes what it needs, up to a limit.
+// A picture is plotWidth wide, so that its texts can be read where a column of a paper leaves it 8.5 cm: 12 points are 7.3 there. The legend
+// is below the axes, in as many columns as there is room for.
 const (
-	plotWidth   = 16 * vg.Centimeter
-	plotHeight  = 11 * vg.Centimeter
+	plotWidth   = 14 * vg.Centimeter
+	plotHeight  = 9.5 * vg.Centimeter
 	margin      = 10 // points
-	thumbnail   = 36 // points
-	legendFont  = 10 // points
-	legendWidth = 8 * vg.Centimeter
+	thumbnail   = 32 // points
+	legendFont  = 12 // points
+	captionFont = 10 // points
+	legendWidth = 12 * vg.Centimeter
 	legendLines = 3  // of one name
 	mostNames   = 40 // in a legend
 	titleLines  = 2
 	captLines   = 3
-	axisWidth   = 12 * vg.Centimeter // at least, without the numbers beside it and half a label at each end
-	labelWidth  = 8 * vg.Centimeter  // of the name of the axis below: a wider one makes the lines narrower
-	tickWidth   = 2 * vg.Centimeter  // of a tick
+	axisWidth   = 10 * vg.Centimeter  // at least, without the numbers beside it and half a label at each end
+	labelWidth  = 8 * vg.Centimeter   // of the name of the axis below: a wider one makes the lines narrower
+	tickWidth   = 2.6 * vg.Centimeter // of a tick
 )
 
 // picture makes the picture of the rows that belong to the plot.
@@ -229,9 +257,23 @@ func (p *Plot) picture(rows []table.Row, caption string) (*picture, error) {
 	pic := newPicture()
 	pl := pic.plot
 	pl.Title.Text, pl.X.Label.Text, pl.Y.Label.Text = p.Title, p.XLabel, p.YLabel
-	pl.Title.Padding, pl.X.Padding, pl.Y.Padding = vg.Points(margin), vg.Points(4), vg.Points(4)
-	pl.Add(plotter.NewGrid())
+	if first, _, _ := strings.Cut(ch.Names[0], ", "); shortNames(ch.Names)[0] != ch.Names[0] && first != "all" { // as totals are called
+		pl.Title.Text = strings.TrimSpace(fmt.Sprintf("%s (%s)", p.Title, first))
+	}
+	if len(p.YWords) > 0 {
+		return p.tiles(pic, ch, caption), nil
+	}
 	named := min(len(ch.Names), mostNames)
+	grid := plotter.NewGrid()
+	pl.Add(grid)
+	if p.bars() {
+		grid.Vertical.Width = 0
+		if len(ch.Names) <= mostBarNames && len(ch.Names)*len(ch.Ticks) <= mostBars {
+			p.addBars(pic, ch)
+			return pic.layOut(caption), nil
+		}
+		p.Scattered = true // a line would say that there is something between two words
+	}
 	for k := range ch.Names {
 		i := (named + k) % len(ch.Names) // those without a name first, so that they lie over none that has one
 		if err := p.addLine(pic, ch, i); err != nil {
@@ -239,12 +281,9 @@ func (p *Plot) picture(rows []table.Row, caption string) (*picture, error) {
 		}
 	}
 	if more := len(ch.Names) - named; more > 0 {
-		pic.name(fmt.Sprintf("and %d more, in light grey", more))
+		pic.name(fmt.Sprintf("%d more, grey", more))
 	}
 	pic.extra = ch.axes(pl)
-	if len(p.YWords) > 0 {
-		p.nameHeights(pl)
-	}
 	if p.LogY {
 		ch.decades(pl)
 	}
@@ -259,7 +298,7 @@ func (p *Plot) addLine(pic *picture, ch *Curves, i int) error {
 		return err
 	}
 	style(i, !p.Scattered, line, points)
-	if p.Band != "" {
+	if p.Band != "" || p.Low != "" {
 		if err := ch.shade(pic.plot, name, line.Color, p.Scattered); err != nil {
 			return err
 		}
@@ -272,7 +311,7 @@ func (p *Plot) addLine(pic *picture, ch *Curves, i int) error {
 		pic.plot.Add(line, points)
 	}
 	if i < mostNames {
-		pic.name(name, thumbs...)
+		pic.name(shortNames(ch.Names)[i], thumbs...)
 	}
 	return nil
 }
@@ -280,49 +319,102 @@ func (p *Plot) addLine(pic *picture, ch *Curves, i int) error {
 // picture is a plot with its legend and its caption.
 type picture struct {
 	plot          *plot.Plot
-	legend        plot.Legend
-	names         int
+	legend        plot.Legend // of one column, without its names
+	entries       []entry
 	tallest       vg.Length // name of the legend
-	beside        vg.Length // width of the legend with its margins
+	widest        vg.Length // with its thumbnail and margins
 	width, height vg.Length
 	caption       string
 	below         vg.Length // height of the caption with its margin
 	extra         vg.Length // height of labels below that are turned
+	low           bool      // its height is what it says, and may be less than that of others
+}
+
+// entry is a name of the legend.
+type entry struct {
+	name   string
+	thumbs []plot.Thumbnailer
 }
 
 func newPicture() *picture {
-	pic := &picture{plot: plot.New(), legend: plot.NewLegend()}
+	pic := &picture{plot: newPlot(), legend: plot.NewLegend()}
 	pic.legend.Top, pic.legend.Left = true, true
 	pic.legend.Padding, pic.legend.ThumbnailWidth, pic.legend.TextStyle.Font.Size = vg.Points(3), vg.Points(thumbnail), vg.Points(legendFont)
 	return pic
 }
 
+// newPlot is an empty plot whose texts can be read in a column of a paper.
+func newPlot() *plot.Plot {
+	pl := plot.New()
+	for _, a := range []*plot.Axis{&pl.X, &pl.Y} {
+		a.Label.TextStyle.Font.Size, a.Tick.Label.Font.Size, a.Padding = vg.Points(13), vg.Points(12), vg.Points(4)
+	}
+	pl.Title.TextStyle.Font.Size, pl.Title.Padding = vg.Points(13), vg.Points(margin)
+	return pl
+}
+
+// shortNames are the names of lines without the name of the load or series that all of them begin with.
+func shortNames(names []string) []string {
+	first, _, more := strings.Cut(names[0], ", ")
+	if !more || len(names) < 2 || slices.ContainsFunc(names, func(n string) bool { return !strings.HasPrefix(n, first+", ") }) {
+		return names
+	}
+	short := make([]string, len(names))
+	for i, n := range names {
+		short[i] = strings.TrimPrefix(n, first+", ")
+	}
+	return short
+}
+
 // name adds a name to the legend.
 func (p *picture) name(name string, thumbs ...plot.Thumbnailer) {
 	name = fit(p.legend.TextStyle, name, legendWidth, legendLines)
-	p.legend.Add(name, thumbs...)
-	p.names++
+	p.entries = append(p.entries, entry{name, thumbs})
 	p.tallest = max(p.tallest, p.legend.TextStyle.Rectangle(name).Max.Y)
-	p.beside = max(p.beside, p.legend.TextStyle.Width(name)+vg.Points(thumbnail+3*margin))
+	p.widest = max(p.widest, p.legend.TextStyle.Width(name)+vg.Points(thumbnail+1.2*margin))
 }
 
 // captionStyle is that of labels which are not turned.
 func (p *picture) captionStyle() draw.TextStyle {
 	style := p.plot.Y.Tick.Label
-	style.Rotation, style.XAlign, style.YAlign = 0, draw.XLeft, draw.YBottom
+	style.Rotation, style.XAlign, style.YAlign, style.Font.Size = 0, draw.XLeft, draw.YBottom, vg.Points(captionFont)
 	return style
+}
+
+// room is the width of a picture without its margins.
+func (p *picture) room() vg.Length { return p.width - vg.Points(2*margin) }
+
+// columns is how many columns the legend has, and lines how many names each has at most. There is no legend for a single line without a name.
+func (p *picture) columns() (columns, lines int) {
+	if len(p.entries) == 0 || len(p.entries) == 1 && p.entries[0].name == "" {
+		return 0, 0
+	}
+	columns = max(1, min(int(p.room()/p.widest), len(p.entries)))
+	lines = (len(p.entries) + columns - 1) / columns
+	return (len(p.entries) + lines - 1) / lines, lines
+}
+
+// list is the height of the legend.
+func (p *picture) list() vg.Length {
+	_, lines := p.columns()
+	return vg.Length(lines) * (p.tallest + p.legend.Padding)
 }
 
 // layOut gives everything its room.
 func (p *picture) layOut(caption string) *picture {
 	pl := p.plot
-	pl.Title.Text = fit(pl.Title.TextStyle, pl.Title.Text, plotWidth-vg.Points(4*margin), titleLines)
+	p.width = max(plotWidth, p.width)
+	pl.Title.Text = fit(pl.Title.TextStyle, pl.Title.Text, p.room()-vg.Points(4*margin), titleLines)
 	pl.X.Label.Text = fit(pl.X.Label.TextStyle, pl.X.Label.Text, labelWidth, 1)
-	p.width = plotWidth + p.beside
-	p.caption = fit(p.captionStyle(), caption, p.width-vg.Points(2*margin), captLines)
+	p.caption = fit(p.captionStyle(), caption, p.room(), captLines)
 	p.below = p.captionStyle().Rectangle(p.caption).Size().Y + vg.Points(margin)
-	list := vg.Length(p.names)*(p.tallest+p.legend.Padding) + vg.Points(6*margin)
-	p.height = max(plotHeight+p.extra, list) + p.below
+	if !p.low {
+		p.height = max(plotHeight, p.height)
+	}
+	p.height += p.extra + p.below
+	if list := p.list(); list > 0 {
+		p.height += list + vg.Points(margin)
+	}
 	return p
 }
 
@@ -332,11 +424,22 @@ func (p *picture) render(c draw.Canvas) {
 	c.Fill(c.Rectangle.Path())
 	c = draw.Crop(c, vg.Points(margin), -vg.Points(margin), vg.Points(margin), -vg.Points(margin))
 	c.FillText(p.captionStyle(), c.Min, p.caption)
-	p.plot.Draw(draw.Crop(c, 0, -p.beside, p.below, 0))
-	beside := c
-	beside.Min.X = c.Max.X - p.beside + vg.Points(margin)
-	beside.Max.Y -= vg.Points(3 * margin)
-	p.legend.Draw(beside)
+	columns, lines := p.columns()
+	above := p.below
+	if columns > 0 {
+		above += p.list() + vg.Points(margin)
+	}
+	p.plot.Draw(draw.Crop(c, 0, 0, above, 0))
+	for k := range columns {
+		legend := p.legend
+		for _, e := range p.entries[k*lines : min((k+1)*lines, len(p.entries))] {
+			legend.Add(e.name, e.thumbs...)
+		}
+		column := c
+		column.Min.X += vg.Length(k) * p.room() / vg.Length(columns)
+		column.Max.Y = c.Min.Y + p.below + p.list()
+		legend.Draw(column)
+	}
 }
 
 // Draw renders the plot as PNG and SVG, with a caption below it.
@@ -346,6 +449,15 @@ func (p *Plot) Draw(rows []table.Row, caption string) (png, svg []byte, err erro
 		return nil, nil, err
 	}
 	return renderBoth(pic.width, pic.height, pic.render)
+}
+
+// SVG renders the plot as Draw does, without the PNG, which takes longer.
+func (p *Plot) SVG(rows []table.Row, caption string) ([]byte, error) {
+	pic, err := p.picture(rows, caption)
+	if err != nil {
+		return nil, err
+	}
+	return renderSVG(pic.width, pic.height, pic.render)
 }
 
 // axes sets ranges and ticks, rates from 0, and returns by how much labels make the axis below higher.
@@ -398,15 +510,6 @@ func (d decadeTicks) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// nameHeights gives the axis beside words for numbers.
-func (p *Plot) nameHeights(pl *plot.Plot) {
-	var ticks []plot.Tick
-	for i, w := range p.YWords {
-		ticks = append(ticks, plot.Tick{Value: float64(i), Label: w})
-	}
-	pl.Y.Tick.Marker, pl.Y.Min, pl.Y.Max = plot.ConstantTicks(ticks), -0.5, float64(len(p.YWords))-0.5
-}
-
 // Matches reports whether a row belongs to the plot.
 func (p *Plot) Matches(r *table.Row) bool {
 	for k, v := range p.Only {
@@ -416,6 +519,9 @@ func (p *Plot) Matches(r *table.Row) bool {
 	}
 	return true
 }
+
+// MostLoads is how many loads have lines or maps of their own: of more, pictures show the total.
+const MostLoads = 6
 
 // LoadPlots are the pictures of a sweep over loads: rates and latencies against a key, or keys that change together,
 // whose values are given, each of them as Together has it; there are none for an interval. The other keys distinguish lines.

@@ -141,6 +141,27 @@ func hardPlots() map[string]func() (Plot, []table.Row, string) {
 			}
 			return p, rows(1, xs, func(int) string { return "" }), caption
 		},
+		"bars": func() (Plot, []table.Row, string) {
+			p := plain
+			p.LogX, p.Words, p.Band = false, []string{"true", "false", "word"}, "band"
+			return p, rows(7, []any{"true", "false", "word"}, func(i int) string { return fmt.Sprint("load, key=", i) }), caption
+		},
+		"too many bars": func() (Plot, []table.Row, string) {
+			p := plain
+			p.LogX, p.Words = false, []string{"true", "false"}
+			return p, rows(50, []any{"true", "false"}, func(i int) string { return fmt.Sprint(i) }), caption
+		},
+		"limits": func() (Plot, []table.Row, string) {
+			p, all := plain, []table.Row(nil)
+			p.YWords = []string{"window", "CPU", "a rather long name of a limit"}
+			for i := range 20 {
+				for x := range 9 {
+					var r table.Row
+					all = append(all, *r.Set("x", fmt.Sprint(x+1, "KiB")).Set("y", p.YWords[(i+x)%3]).Set("s", fmt.Sprint(long, i)))
+				}
+			}
+			return p, all, caption
+		},
 		"within a decade": func() (Plot, []table.Row, string) {
 			var xs []any
 			for i := range 80 {
@@ -237,7 +258,7 @@ func TestMapTextsStayApart(t *testing.T) {
 // textsApart renders a picture and reports texts that leave it or lie over one another.
 func textsApart(t *testing.T, width, height vg.Length, render func(draw.Canvas)) []box {
 	t.Helper()
-	if height > 2*plotHeight || width > 2*plotWidth {
+	if height > 3*plotHeight || width > 2*plotWidth { // 3*plotHeight is a page
 		t.Errorf("a picture of %.0f x %.0f points", width, height)
 	}
 	c := &measure{Canvas: vgimg.New(width, height), m: [6]float64{1, 0, 0, 1, 0, 0}}
@@ -294,6 +315,50 @@ func TestPlotTextsStayApart(t *testing.T) {
 	}
 }
 
+// No text of panels lies over another one, whatever is long in them; there is one bar of colours, and figures that differ have other colours.
+func TestPanelTextsStayApart(t *testing.T) {
+	for n, long := range map[int]string{2: "", 3: "W", 4: "a rather long name of a load", 12: "load"} {
+		var maps []*HeatMap
+		var rows []table.Row
+		for i := range n {
+			for _, x := range []string{"1", "2KiB", long + "3"} {
+				for _, y := range []string{"none", "serialize"} {
+					var r table.Row
+					rows = append(rows, *r.Set("k.long_key", x).Set("l", y).Set("name", i).Set("v", 1e3*float64(len(rows))))
+				}
+			}
+			maps = append(maps, &HeatMap{Title: strings.Repeat(long+" ", 4) + fmt.Sprint(i), X: []string{"k.long_key"}, Y: []string{"l"}, XValues: []string{"1", "2KiB", long + "3"},
+				YValues: []string{"none", "serialize"}, Value: "v", ValueLabel: "million messages/s", Only: map[string]any{"name": i}})
+		}
+		all := Panels("title "+strings.Repeat(long, 9), maps)
+		if len(all) != 1 {
+			t.Fatalf("%d pictures of %d small maps", len(all), n)
+		}
+		pic, err := all[0].(*panels).picture(rows, strings.Repeat("caption ", 30))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &measure{Canvas: vgimg.New(pic.width, pic.height), m: [6]float64{1, 0, 0, 1, 0, 0}}
+		pic.render(draw.NewCanvas(c, pic.width, pic.height))
+		for i, b := range c.boxes {
+			if b.x < 0 || b.y < 0 || b.x+b.w > pic.width.Points() || b.y+b.h > pic.height.Points() {
+				t.Errorf("%d: %+v leaves the picture", n, b)
+			}
+			for _, o := range c.boxes[:i] {
+				if b.overlaps(o) {
+					t.Errorf("%d: %+v lies over %+v", n, b, o)
+				}
+			}
+		}
+		if maps[0].lowest != 0 || maps[0].highest != maps[n-1].highest {
+			t.Errorf("%d: panels have colours of their own", n)
+		}
+	}
+	if all := Panels("t", []*HeatMap{{Title: "a", XValues: make([]string, 30)}, {Title: "b"}}); len(all) != 2 || all[1].Heading() != "t, b" {
+		t.Errorf("large maps are %d pictures", len(all))
+	}
+}
+
 // Browsers stretch the strip of colours beside a heat map to the width of the bar, and do not keep it a hair wide.
 func TestMapColoursFillTheirBar(t *testing.T) {
 	h, rows := hardMaps()["usual"]()
@@ -307,6 +372,41 @@ func TestMapColoursFillTheirBar(t *testing.T) {
 	}
 	if pngs := bytes.Count(svg, []byte(`"data:image/png;base64,iVBOR`)); pngs != len(images) {
 		t.Errorf("%d images, of which %d are called what they are", len(images), pngs)
+	}
+}
+
+// Bars stand for words, with points in place of lines where they are too many; a limit is a tile, and nothing joins two words.
+func TestNoLineBetweenWords(t *testing.T) {
+	for name, want := range map[string]bool{"bars": true, "too many bars": true, "limits": false, "usual": false} {
+		p, rows, _ := hardPlots()[name]()
+		if got := p.bars(); got != want {
+			t.Errorf("%s: bars %v", name, got)
+		}
+		svg, err := p.SVG(rows, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if dashed := strings.Contains(string(svg), "stroke-dasharray"); dashed != (name == "usual") {
+			t.Errorf("%s: dashed lines %v", name, dashed)
+		}
+	}
+	for words, want := range map[string]bool{"1:2 3:4": false, "8B 4KiB": false, "a:1 b:2": true, "true false": true} {
+		if p := (Plot{Words: strings.Fields(words)}); p.bars() != want {
+			t.Errorf("%s: bars %v", words, p.bars())
+		}
+	}
+}
+
+// A band goes from the least to the largest, and rows of one have no point.
+func TestBandsFromTheLeastToTheLargest(t *testing.T) {
+	p := Plot{X: "x", Y: "sum", Per: "n", Low: "low", High: "high", Series: "s"}
+	var one, four, lacking table.Row
+	one.Set("x", 1).Set("sum", 8.0).Set("n", 1).Set("low", 8.0).Set("high", 8.0).Set("s", "a")
+	four.Set("x", 2).Set("sum", 8.0).Set("n", 4).Set("low", 1.0).Set("high", 3.0).Set("s", "a")
+	lacking.Set("x", 3).Set("sum", 8.0).Set("n", 4).Set("s", "a")
+	c := p.Collect([]table.Row{one, four, lacking})
+	if got := c.Points["a"]; len(got) != 1 || got[0].Y != 2 || c.bands["a"][0] != [2]float64{1, 3} {
+		t.Errorf("points %v, bands %v", got, c.bands["a"])
 	}
 }
 

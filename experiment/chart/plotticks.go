@@ -63,7 +63,11 @@ func tickLabel(v float64, digits int) string {
 		return "0"
 	}
 	s := strconv.FormatFloat(v, 'f', max(0, digits), 64)
-	if e := strconv.FormatFloat(v, 'g', -1, 64); len(s) > 8 && len(e) < len(s) {
+	precision := 12 // more digits are those of rounding
+	if digits > precision {
+		precision = -1
+	}
+	if e := strconv.FormatFloat(v, 'g', precision, 64); len(s) > 8 && len(e) < len(s) {
 		return e
 	}
 	return s
@@ -114,7 +118,7 @@ func (c *Curves) below(pl *plot.Plot) (extra vg.Length) {
 		for _, t := range c.Ticks {
 			labels = append(labels, t.Label)
 		}
-		every, turn := placed(sty, labels, axisWidth/vg.Length(max(1, last-first)), false)
+		every, turn := placed(sty, labels, axisWidth/vg.Length(last-first+1), false)
 		extra = setTicks(&pl.X, c.Ticks, every, turn)
 	case c.round && (c.units || last-first > fewWhole): // an interval without units is of whole numbers
 		pl.X.Tick.Marker = plot.ConstantTicks(c.apart(sty, c.roundOnes(first, last), first, last))

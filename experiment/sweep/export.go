@@ -62,7 +62,7 @@ func (t *Table) Write(w io.Writer, format string) error {
 	case "parquet":
 		return t.t.writeParquet(w)
 	}
-	return t.t.writeJSONL(w)
+	return t.t.writeJSONL(w, nil)
 }
 
 // Export is the table of the results in a folder: of one version of the model, or of all when that is "", and of one

@@ -4,7 +4,10 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/rdmasim/rdmasim/experiment"
+	"github.com/rdmasim/rdmasim/experiment/chart"
 	"github.com/rdmasim/rdmasim/experiment/sweep/grid"
+	"github.com/rdmasim/rdmasim/experiment/table"
 )
 
 // Points of a sample that a list tells apart have lines of their own, as far as they are few; of the other keys the line's
@@ -42,5 +45,14 @@ func TestValuesOfKeysThatChangeTogether(t *testing.T) {
 	}
 	if got, want := values(&a), []string{"2:8", "64B:4"}; !slices.Equal(got, want) {
 		t.Errorf("%v", got)
+	}
+}
+
+// What limits a point may differ between its seeds: the list of them is a word of the picture.
+func TestWordsOfSeveralSeeds(t *testing.T) {
+	var one, two table.Row
+	a := &Answer{Result: &experiment.Result{Rows: []table.Row{*one.Set("limited_by", "wire"), *two.Set("limited_by", "wire, CPU")}}}
+	if got := a.words(&chart.Plot{Y: "limited_by", YWords: []string{"CPU", "wire"}}); !slices.Equal(got, []string{"CPU", "wire", "wire, CPU"}) {
+		t.Errorf("%q", got)
 	}
 }

@@ -79,9 +79,9 @@ func TestSweepIsDrawn(t *testing.T) {
 		plan  *Plan
 		wants map[string]string
 	}{
-		{p, map[string]string{"mine-limit.svg": "limited by|receive engine|window|writes, uar.bf_conflict=none",
-			"mine-rate.svg":    "writes, uar.bf_conflict=none|4KiB|profile connectx-5|seed 1|rdmasim 1.2.3",
-			"mine-latency.svg": "pings, uar.bf_conflict=serialize"}},
+		{p, map[string]string{"mine-limit.svg": "what limits the loads|>CPU<|>uar.bf_conflict=none<",
+			"mine-rate.svg":    "rate of each load (writes)|>uar.bf_conflict=none<|4KiB|profile connectx-5|seed 1|rdmasim 1.2.3",
+			"mine-latency.svg": "median latency of each load (pings)|>uar.bf_conflict=serialize<"}},
 		{own, map[string]string{"uar-factorial.svg": ">shared by 2, lock=none, threads=2<|>shared by all, lock=QP lock, threads=4<|>own<"}},
 	} {
 		a, _, err := runPlan(t, c.plan, optionsOf(t, 1, t.TempDir()))

@@ -160,22 +160,17 @@ func (t *rowSet) writeCSV(w io.Writer) error {
 	return out.Error()
 }
 
-// writeJSONL writes an object a line. A column that a row lacks is left out.
-func (t *rowSet) writeJSONL(w io.Writer) error {
+// writeJSONL writes an object a line, behind what origin sets. A column that a row lacks is left out.
+func (t *rowSet) writeJSONL(w io.Writer, origin func(*table.Row)) error {
 	for row, err := range t.all() {
 		if err != nil {
 			return err
 		}
-		var named table.Row
-		for _, c := range t.columns {
-			if row.Get(c.key) == nil && !slices.Contains(row.Keys(), c.key) {
-				continue
-			}
-			v := c.value(row)
-			if s, ok := v.(string); ok {
-				v = plain.Line(s)
-			}
-			named.Set(c.name, v)
+		named := t.named(row)
+		if origin != nil {
+			var full table.Row
+			origin(&full)
+			named = join(full, &named)
 		}
 		line, err := json.Marshal(named)
 		if err != nil {
@@ -186,6 +181,21 @@ func (t *rowSet) writeJSONL(w io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// named is a row with the names of files.
+func (t *rowSet) named(row *table.Row) (named table.Row) {
+	for _, c := range t.columns {
+		if row.Get(c.key) == nil && !slices.Contains(row.Keys(), c.key) {
+			continue
+		}
+		v := c.value(row)
+		if s, ok := v.(string); ok {
+			v = plain.Line(s)
+		}
+		named.Set(c.name, v)
+	}
+	return named
 }
 
 // names are the columns' names, made distinct.
@@ -201,4 +211,29 @@ func (t *rowSet) distinct() []string {
 		names[i] = name
 	}
 	return names
+}
+
+// writeJSONL writes the answer as lines that say what they are from.
+func (a *Answer) writeJSONL(w io.Writer) error {
+	return a.rows.writeJSONL(w, func(row *table.Row) { a.Result.Origin(row, a.r.Grid.Keys()) })
+}
+
+// Records are the rows of the answer with the names that files have, as --against compares them, and its swept columns; none if the answer is
+// not whole.
+func (a *Answer) Records() (rows []table.Row, swept []string, err error) {
+	if !a.Whole {
+		return nil, nil, nil
+	}
+	for row, err := range a.rows.all() {
+		if err != nil {
+			return nil, nil, err
+		}
+		rows = append(rows, a.rows.named(row))
+	}
+	for i := range a.r.Grid.Axes {
+		for _, key := range a.r.Grid.Axes[i].Keys {
+			swept = append(swept, key, a.rows.at[key].name)
+		}
+	}
+	return rows, swept, nil
 }

@@ -21,7 +21,7 @@ func (a *Answer) Write(w io.Writer, format string) error {
 	case "csv":
 		return a.rows.writeCSV(w)
 	case "jsonl":
-		return a.rows.writeJSONL(w)
+		return a.writeJSONL(w)
 	}
 	shown := *a.Result
 	shown.Rows = make([]table.Row, len(a.Result.Rows))
@@ -71,9 +71,9 @@ type output struct {
 }
 
 func (a *Answer) outputs() []output {
-	all := []output{{".json", a.writeJSON}, {".csv", a.rows.writeCSV}, {".jsonl", a.rows.writeJSONL}, {".parquet", a.rows.writeParquet}}
+	all := []output{{".json", a.writeJSON}, {".csv", a.rows.writeCSV}, {".jsonl", a.writeJSONL}, {".parquet", a.rows.writeParquet}}
 	if a.r.Seeds > 1 {
-		all = append(all, output{"-runs.csv", a.runs.writeCSV}, output{"-runs.jsonl", a.runs.writeJSONL}, output{"-runs.parquet", a.runs.writeParquet})
+		all = append(all, output{"-runs.csv", a.runs.writeCSV}, output{"-runs.jsonl", func(w io.Writer) error { return a.runs.writeJSONL(w, nil) }}, output{"-runs.parquet", a.runs.writeParquet})
 	}
 	return all
 }

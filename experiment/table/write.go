@@ -85,27 +85,14 @@ func Kinds(rows []Row) [][]Row {
 
 // WriteRows prints the columns that some row has, each once; all when there are no rows.
 func WriteRows(w io.Writer, keys []string, rows []Row) error {
-	seen := map[string]bool{}
-	keys = slices.DeleteFunc(slices.Clone(keys), func(k string) bool {
-		again := seen[k] // a swept key may be a column of its own
-		seen[k] = true
-		return again || len(rows) > 0 && !slices.ContainsFunc(rows, func(row Row) bool { _, ok := row.vals[k]; return ok })
-	})
+	keys, cells := Cells(keys, rows)
 	var b bytes.Buffer
 	tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	for _, line := range headings(keys) {
 		fmt.Fprintln(tw, strings.Join(line, "\t")+"\t")
 	}
-	for i := range rows {
-		for _, k := range keys {
-			v, ok := rows[i].vals[k]
-			s := cell(k, v)
-			if ok && v == nil {
-				s = "-"
-			}
-			fmt.Fprint(tw, s, "\t")
-		}
-		fmt.Fprintln(tw)
+	for _, line := range cells {
+		fmt.Fprintln(tw, strings.Join(line, "\t")+"\t")
 	}
 	if err := tw.Flush(); err != nil {
 		return err
@@ -116,6 +103,27 @@ func WriteRows(w io.Writer, keys []string, rows []Row) error {
 		}
 	}
 	return nil
+}
+
+// Cells are the columns that some row has, each once, all when there are no rows, and the rows as a table for people has them.
+func Cells(keys []string, rows []Row) (columns []string, cells [][]string) {
+	seen := map[string]bool{}
+	keys = slices.DeleteFunc(slices.Clone(keys), func(k string) bool {
+		again := seen[k] // a swept key may be a column of its own
+		seen[k] = true
+		return again || len(rows) > 0 && !slices.ContainsFunc(rows, func(row Row) bool { _, ok := row.vals[k]; return ok })
+	})
+	for i := range rows {
+		line := make([]string, len(keys))
+		for j, k := range keys {
+			v, ok := rows[i].vals[k]
+			if line[j] = cell(k, v); ok && v == nil {
+				line[j] = "-"
+			}
+		}
+		cells = append(cells, line)
+	}
+	return keys, cells
 }
 
 // cell is a value of a table: percentages with one decimal, numbers with four digits.
@@ -168,4 +176,15 @@ func Wrap(s string, width int) string {
 		col += len(word)
 	}
 	return b.String()
+}
+
+// Headings are the names of columns as a table has them, each in one line: loss_page_percent is "loss page %".
+func Headings(keys []string) []string {
+	names := make([]string, len(keys))
+	for _, line := range headings(keys) {
+		for i, word := range line {
+			names[i] = strings.TrimSpace(names[i] + " " + plain.Line(word))
+		}
+	}
+	return names
 }

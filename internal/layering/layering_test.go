@@ -30,6 +30,7 @@ var allowed = map[string][]string{
 	"internal/cli/input/commands":  {"internal/cli/input", "internal/cli/outfile", "internal/cli/plain", "internal/cli/rlimit"},
 	"internal/cli/plain":           {},
 	"internal/cli/rlimit":          {},
+	"internal/cli/webpage":         {},
 	"internal/cli/workers":         {},
 	"internal/mutate":              {"internal/cli/outfile"},
 	"fixtures":                     {},
@@ -70,13 +71,14 @@ var allowed = map[string][]string{
 	"experiment":                   {"experiment/table", "experiment/chart", "verbs", "roce", "roce/fault", "workload", "sim", "internal/cli/outfile", "internal/cli/input", "internal/cli/plain", "fixtures"},
 	"experiment/studies":           {"experiment", "experiment/table", "experiment/chart", "verbs", "roce", "workload", "sim", "internal/cli/input", "fixtures"},
 	"experiment/calibrate":         {"experiment", "experiment/table", "experiment/chart", "sim/profile", "internal/cli/outfile", "internal/cli/input", "internal/cli/plain", "fixtures", "workload/perftest", "conformance/report"},
+	"experiment/report":            {"experiment", "experiment/table", "experiment/chart", "sim/profile", "internal/cli/plain", "internal/cli/webpage", "internal/browser"}, // the last in its tests
 	"experiment/sweep":             {"experiment", "experiment/studies", "experiment/table", "experiment/chart", "experiment/sweep/grid", "experiment/sweep/store", "internal/cli/outfile", "internal/cli/input", "internal/cli/plain", "internal/cli/workers", "fixtures"},
 	"experiment/sweep/grid":        {"internal/cli/input"},
 	"experiment/sweep/store":       {},
 	"experiment/sweep/shard":       {},
 	"experiment/sweep/slurm":       {},
 	"conformance/report":           {"internal/cli/input", "internal/cli/outfile", "internal/cli/plain"},
-	"conformance/report/page":      {"conformance/report", "internal/cli/plain", "roce", "verbs", "internal/browser"}, // the last in its tests
+	"conformance/report/page":      {"conformance/report", "internal/cli/plain", "internal/cli/webpage", "roce", "verbs", "internal/browser"}, // the last in its tests
 	"internal/browser":             {},
 	"conformance/runs":             {"conformance", "conformance/report", "internal/cli/outfile", "internal/cli/plain", "roce"},
 	"conformance/mutants":          {"conformance", "conformance/report", "conformance/runs", "conformance/target/simulator", "fixtures", "internal/cli/input", "sim"},

@@ -5,13 +5,12 @@ package page
 
 import (
 	"bufio"
-	"crypto/sha256"
 	_ "embed"
-	"encoding/base64"
 	"html/template"
 	"io"
 
 	"github.com/rdmasim/rdmasim/conformance/report"
+	"github.com/rdmasim/rdmasim/internal/cli/webpage"
 )
 
 // Target is a run on a page.
@@ -51,17 +50,10 @@ var pageJS string
 
 var layout = template.Must(template.New("page").Parse(pageHTML))
 
-// policy lets the page's own script and style work, and nothing be loaded from anywhere.
-func policy() string {
-	sum := sha256.Sum256([]byte(pageJS))
-	return "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; script-src 'sha256-" +
-		base64.StdEncoding.EncodeToString(sum[:]) + "'"
-}
-
 // Write writes the page. Equal pages are equal bytes.
 func (p *Page) Write(w io.Writer) error {
 	v := p.view()
-	v.Policy, v.Style, v.Script = policy(), template.CSS(pageCSS), template.JS(pageJS)
+	v.Policy, v.Style, v.Script = webpage.Policy(pageJS), webpage.Style(pageCSS), template.JS(pageJS)
 	b := bufio.NewWriterSize(w, 1<<16)
 	if err := layout.Execute(b, v); err != nil {
 		return err
