@@ -89,13 +89,13 @@ func (r *Result) WriteFolder(ctx context.Context, dir string) ([]string, error) 
 	for _, f := range []string{"json", "csv"} {
 		put(r.Name+"."+f, func(w io.Writer) error { return r.Write(w, f) })
 	}
-	for i := range r.Plots {
-		png, svg, err := r.Plots[i].Draw(r.Rows, r.Caption())
+	for _, p := range slices.Concat(r.Plots, r.Inside) {
+		png, svg, err := p.Draw(r.Rows, r.Caption())
 		if err != nil {
 			continue // no row belongs to this plot; the JSON and CSV files have all rows
 		}
-		put(r.Plots[i].File+".png", bytesTo(png))
-		put(r.Plots[i].File+".svg", bytesTo(svg))
+		put(p.File+".png", bytesTo(png))
+		put(p.File+".svg", bytesTo(svg))
 	}
 	for _, d := range r.Drawings {
 		svg, err := d.Draw(r.Caption())
@@ -110,9 +110,9 @@ func (r *Result) WriteFolder(ctx context.Context, dir string) ([]string, error) 
 
 // Draw calls f for each picture of the result, as SVG. The error is of a drawing that cannot be made; the others are made.
 func (r *Result) Draw(f func(title string, svg []byte)) error {
-	for i := range r.Plots {
-		if svg, err := r.Plots[i].SVG(r.Rows, r.Caption()); err == nil { // else no row belongs to it
-			f(r.Plots[i].Title, svg)
+	for _, p := range slices.Concat(r.Plots, r.Inside) {
+		if svg, err := p.SVG(r.Rows, r.Caption()); err == nil { // else no row belongs to it
+			f(p.Title, svg)
 		}
 	}
 	var lost []error

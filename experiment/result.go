@@ -39,6 +39,8 @@ type Result struct {
 	Seeds int `json:"-"`
 	// Plots are drawn when an output folder is asked for.
 	Plots []chart.Plot `json:"-"`
+	// Inside are plots of what happened within a single run; its answer is in no point of theirs.
+	Inside []chart.Plot `json:"-"`
 	// Drawings are pictures that are no plots of rows; they too need a folder.
 	Drawings []Drawing `json:"-"`
 	// Columns are those of the table for people; all when empty.

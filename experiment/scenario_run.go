@@ -145,10 +145,10 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 		return res, Usagef("--every %v: give a time above 0, such as 10us", req.Every)
 	}
 	if sc.every = req.Every; sc.every > 0 {
-		res.Plots = append(res.Plots, seriesPlots(s.Name)...)
+		res.Inside = append(res.Inside, seriesPlots(s.Name)...)
 	}
 	if req.Histogram {
-		res.Plots = append(res.Plots, histogramPlots(s.Name)...)
+		res.Inside = append(res.Inside, histogramPlots(s.Name)...)
 	}
 	res.Aside = []string{"series", "queue", "switch", "histogram"}
 	if s.Source != "" {
