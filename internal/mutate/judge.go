@@ -74,10 +74,14 @@ const (
 
 // run starts the program with a mutant, or with none (-1), and returns its output. A mutant that hangs or takes too much memory is killed.
 func (j *judge) run(ctx context.Context, n int, reached string, args ...string) (out []byte, status int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	limit := patience
+	if n < 0 {
+		limit = time.Hour // of the whole suite
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, j.program, args...)
-	cmd.Env = append(os.Environ(), "RDMASIM_MUTATION="+strconv.Itoa(n), "RDMASIM_MUTATION_REACHED="+reached, "GOMAXPROCS=1")
+	cmd.Env = append(os.Environ(), "RDMASIM_MUTATION="+strconv.Itoa(n), "RDMASIM_MUTATION_REACHED="+reached, "RDMASIM_MUTATION_COUNT="+strconv.Itoa(j.mutants), "GOMAXPROCS=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // its workers have process groups of their own
 	cmd.Cancel = func() error {
 		for _, p := range session(cmd.Process.Pid) {
@@ -172,12 +176,17 @@ func (j *judge) draw(ctx context.Context, n int, profile, reached string) (out [
 }
 
 // survey runs everything on a profile without a mutant: what cases see, and which mutants each comes to.
-func (j *judge) survey(ctx context.Context, profile string, parallel int, progress func(done, all int)) error {
-	outcomes, seen, err := j.suite(ctx, -1, profile, "", nil)
+func (j *judge) survey(ctx context.Context, profile string) error {
+	folder, err := os.MkdirTemp(j.dir, "reached")
 	if err != nil {
 		return err
 	}
-	r := &round{profile: profile}
+	defer os.RemoveAll(folder)
+	outcomes, seen, err := j.suite(ctx, -1, profile, folder, nil)
+	if err != nil {
+		return err
+	}
+	r := &round{profile: profile, baseline: seen, reaches: map[int][]string{}, drawn: map[int]bool{}}
 	for id, o := range outcomes {
 		switch o {
 		case "pass", "pass-deviation":
@@ -189,57 +198,56 @@ func (j *judge) survey(ctx context.Context, profile string, parallel int, progre
 	if len(r.ids) == 0 {
 		return fmt.Errorf("no case passes on %s without a mutant: run bin/conform --target=sim first", profile)
 	}
-	slices.Sort(r.ids)
-	r.baseline = seen
-	sets := make([][]int, len(r.ids)+1)
-	err = each(ctx, parallel, len(sets), func(i int) error {
-		reached := filepath.Join(j.dir, fmt.Sprintf("reached.%d", i))
-		if err := os.WriteFile(reached, make([]byte, j.mutants), 0o644); err != nil {
-			return err
-		}
-		defer os.Remove(reached)
-		if i == len(r.ids) {
-			out, status, err := j.draw(ctx, -1, profile, reached)
-			if err != nil {
-				return err
-			}
-			if status != 0 {
-				return fmt.Errorf("drawn programs fail on %s without a mutant: run bin/conform random --target=sim first\n%s", profile, out)
-			}
-			r.random = hash(out)
-		} else if _, _, err := j.suite(ctx, -1, profile, reached, r.ids[i:i+1]); err != nil {
-			return err
-		}
-		set, err := os.ReadFile(reached)
-		if err != nil {
-			return err
-		}
-		for n, b := range set {
-			if b != 0 {
-				sets[i] = append(sets[i], n)
-			}
-		}
-		return nil
-	}, progress)
+	out, status, err := j.draw(ctx, -1, profile, folder)
 	if err != nil {
 		return err
 	}
-	order := make([]int, len(r.ids))
-	for i := range order {
-		order[i] = i
+	if status != 0 {
+		return fmt.Errorf("drawn programs fail on %s without a mutant: run bin/conform random --target=sim first\n%s", profile, out)
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return len(sets[a]) - len(sets[b]) })
-	r.reaches, r.drawn = map[int][]string{}, map[int]bool{}
-	for _, i := range order {
-		for _, n := range sets[i] {
-			r.reaches[n] = append(r.reaches[n], r.ids[i])
+	r.random = hash(out)
+	// What a process comes to before its first case, each process comes to.
+	early, err := j.reached(folder, "start")
+	if err != nil {
+		return err
+	}
+	slices.Sort(r.ids)
+	sets := map[string][]int{}
+	for _, id := range append(slices.Clone(r.ids), drawnID) {
+		if sets[id], err = j.reached(folder, id); err != nil {
+			return err
 		}
 	}
-	for _, n := range sets[len(r.ids)] {
+	for _, n := range append(sets[drawnID], early...) {
 		r.drawn[n] = true
+	}
+	slices.SortStableFunc(r.ids, func(a, b string) int { return len(sets[a]) - len(sets[b]) })
+	for _, id := range r.ids {
+		set := append(sets[id], early...)
+		slices.Sort(set)
+		for _, n := range slices.Compact(set) {
+			r.reaches[n] = append(r.reaches[n], id)
+		}
 	}
 	j.rounds = append(j.rounds, r)
 	return nil
+}
+
+// drawnID is what drawn programs run as.
+const drawnID = "random"
+
+// reached is which mutants a case has come to.
+func (j *judge) reached(folder, id string) (all []int, err error) {
+	set, err := os.ReadFile(filepath.Join(folder, id))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil // it found out that it cannot run
+	}
+	for n, b := range set {
+		if b != 0 {
+			all = append(all, n)
+		}
+	}
+	return all, err
 }
 
 // first is how many cases are tried before all others that come to a mutant.
