@@ -110,10 +110,14 @@ func (s *Session) execute(c *spec.C, p *Program) *Outcome {
 	if p.IPv6 && s.ipv6 != nil {
 		r.on = s.ipv6
 	}
+	r.world.Lossy = len(p.Faults) > 0
 	if s.text {
 		r.out.Streams = map[string][]string{}
 	}
 	r.open()
+	if len(p.Faults) > 0 && c.Has(inject) {
+		defer kit.ClearRules(c)
+	}
 	for i := range p.Steps {
 		if r.ended {
 			break
@@ -277,6 +281,7 @@ func (r *run) create(o kit.Options) {
 		o.PSN = o.NthPSN(0x1000)
 	}
 	r.qm[0].Peer, r.qm[1].Peer = r.qm[1], r.qm[0]
+	r.disturb()
 }
 
 // connect brings both from RESET to RTS, B first.
@@ -335,7 +340,7 @@ func (p *Program) options() kit.Options {
 	}
 	if p.Extended {
 		if o.SendOps = sendOps[o.Type]; p.Window == verbs.MWType2 {
-			o.SendOps |= verbs.QPExBindMW | verbs.QPExLocalInv
+			o.SendOps |= verbs.QPExBindMW | verbs.QPExLocalInv | verbs.QPExSendInv
 		} else if p.Window == verbs.MWType1 {
 			o.SendOps |= verbs.QPExBindMW
 		}

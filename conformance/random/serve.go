@@ -53,17 +53,17 @@ func (l *Local) Run(list []Program) (out []*Outcome, err error) {
 }
 
 // Has is what programs may use of a target.
-type Has struct{ Atomic, SRQ, UC, Resize, Events, Rereg, Moderation, SQD, MW1, MW2, UD, IPv6 bool }
+type Has struct{ Atomic, SRQ, UC, Resize, Events, Rereg, Moderation, SQD, MW1, MW2, UD, IPv6, Inject bool }
 
 // And is what both have.
 func (h Has) And(o Has) Has {
-	return Has{h.Atomic && o.Atomic, h.SRQ && o.SRQ, h.UC && o.UC, h.Resize && o.Resize, h.Events && o.Events, h.Rereg && o.Rereg, h.Moderation && o.Moderation, h.SQD && o.SQD, h.MW1 && o.MW1, h.MW2 && o.MW2, h.UD && o.UD, h.IPv6 && o.IPv6}
+	return Has{h.Atomic && o.Atomic, h.SRQ && o.SRQ, h.UC && o.UC, h.Resize && o.Resize, h.Events && o.Events, h.Rereg && o.Rereg, h.Moderation && o.Moderation, h.SQD && o.SQD, h.MW1 && o.MW1, h.MW2 && o.MW2, h.UD && o.UD, h.IPv6 && o.IPv6, h.Inject && o.Inject}
 }
 
 // Has returns what the target has.
 func (l *Local) Has() (h Has, err error) {
 	err = l.on(1, func(c *spec.C) {
-		h = Has{Atomic: c.Has("atomic"), SRQ: c.Has("srq"), UC: c.Has("uc"), Resize: c.Has("resize"), Events: c.Has("events"), Rereg: c.Has("rereg"), Moderation: c.Has("cq.moderation"), SQD: c.Has("sqd"), MW1: c.Has("mw.t1"), MW2: c.Has("mw.t2"), UD: true, IPv6: NewSession(c, false).ipv6 != nil}
+		h = Has{Atomic: c.Has("atomic"), SRQ: c.Has("srq"), UC: c.Has("uc"), Resize: c.Has("resize"), Events: c.Has("events"), Rereg: c.Has("rereg"), Moderation: c.Has("cq.moderation"), SQD: c.Has("sqd"), MW1: c.Has("mw.t1"), MW2: c.Has("mw.t2"), UD: true, IPv6: NewSession(c, false).ipv6 != nil, Inject: c.Has(inject)}
 	})
 	return h, err
 }
