@@ -1,6 +1,8 @@
 package random
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"time"
 
 	"github.com/rdmasim/rdmasim/conformance/kit"
@@ -54,6 +56,7 @@ type Session struct {
 	ipv6  *kit.Env           // with the GID of an IPv6 address; nil: there is none
 	mtu   int                // of the port, in bytes
 	text  bool               // outcomes are compared with those of another target
+	tap   bool               // the frames are looked at
 	all   []verbs.Buffer     // memory of the regions
 	model [maxRegions][]byte // what the model has of it
 	rows  [regionSize + guard]byte
@@ -101,7 +104,20 @@ func (r *run) options() kit.Options {
 // Execute runs a program, judges it by the model and returns what it has shown. A failure of c is
 // one of the harness.
 func (s *Session) Execute(c *spec.C, p *Program) (out *Outcome) {
-	c.Within(func() { out = s.execute(c, p) })
+	c.Within(func() {
+		if s.tap {
+			kit.Must(c, "start the tap", c.TB.Wire().StartTap(c.T))
+		}
+		if out = s.execute(c, p); s.tap {
+			frames, err := c.TB.Wire().StopTap(c.T)
+			kit.Must(c, "stop the tap", err)
+			h := sha256.New()
+			for i := range frames {
+				h.Write(frames[i].Data)
+			}
+			out.Wire = hex.EncodeToString(h.Sum(nil)[:8])
+		}
+	})
 	return out
 }
 

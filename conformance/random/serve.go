@@ -24,6 +24,7 @@ type Local struct {
 	Target spec.Target
 	Seed   uint64
 	Text   bool         // outcomes are compared with those of another target
+	Tap    bool         // the frames of each program are looked at (capability tap)
 	Ended  func() error // why no other program is to run; nil: all are
 }
 
@@ -36,6 +37,9 @@ func (l *Local) Run(list []Program) (out []*Outcome, err error) {
 	}
 	err = l.on(len(list), func(c *spec.C) {
 		s := NewSession(c, l.Text)
+		if s.tap = l.Tap; l.Tap && !c.Has("tap") {
+			c.Errorf("the target does not let its frames be seen")
+		}
 		for i := range list {
 			if l.Ended != nil && l.Ended() != nil {
 				return

@@ -24,10 +24,11 @@ const (
 	crashed   = "crashed"     // the simulator panicked, hung or took all memory, and nothing else noticed
 	unnoticed = "not noticed" // a case or a drawn program did something else than without it, and nothing failed
 	same      = "same"        // all that came to it did the same as without it
+	alike     = "equivalent"  // the same, and so do and send all of 2,000 drawn programs, of which some come to it
 	unreached = "not reached" // no case and no drawn program came to it
 )
 
-var fates = []string{killed, crashed, unnoticed, same, unreached}
+var fates = []string{killed, crashed, unnoticed, same, alike, unreached}
 
 // verdict is what became of a mutant.
 type verdict struct {
@@ -54,6 +55,8 @@ type round struct {
 	drawn    map[int]bool      // by mutant, whether drawn programs come to it
 	baseline map[string]string // by case, a hash of what it saw
 	random   string            // a hash of what drawn programs did
+	met      map[int]bool      // by mutant, whether the programs of the digest come to it
+	digest   string            // of what they did and sent
 }
 
 // record is the part of a run's record that is needed.
@@ -175,6 +178,30 @@ func (j *judge) draw(ctx context.Context, n int, profile, reached string) (out [
 	return j.run(ctx, n, reached, "random", "--target=sim", "--profile", profile, "--programs", strconv.Itoa(j.programs), "--shrink", "1ms", "--coverage")
 }
 
+// alikePrograms is how many programs tell whether a mutant is equivalent.
+const alikePrograms = 2000
+
+// digest runs these programs, with the wire tapped.
+func (j *judge) digest(ctx context.Context, n int, profile, reached string) (string, error) {
+	out, status, err := j.run(ctx, n, reached, "random", "--target=sim", "--profile", profile, "--programs", strconv.Itoa(alikePrograms), "--seed", "2", "--shrink", "1ms", "--digest")
+	return fmt.Sprintf("%d %s", status, hash(out)), err
+}
+
+// equivalent tells whether drawn programs come to a mutant, and all of them do and send the same as without it.
+func (j *judge) equivalent(ctx context.Context, n int) (bool, error) {
+	met := false
+	for _, r := range j.rounds {
+		if !r.met[n] {
+			continue
+		}
+		met = true
+		if got, err := j.digest(ctx, n, r.profile, ""); err != nil || got != r.digest {
+			return false, err
+		}
+	}
+	return met, nil
+}
+
 // survey runs everything on a profile without a mutant: what cases see, and which mutants each comes to.
 func (j *judge) survey(ctx context.Context, profile string) error {
 	folder, err := os.MkdirTemp(j.dir, "reached")
@@ -186,7 +213,7 @@ func (j *judge) survey(ctx context.Context, profile string) error {
 	if err != nil {
 		return err
 	}
-	r := &round{profile: profile, baseline: seen, reaches: map[int][]string{}, drawn: map[int]bool{}}
+	r := &round{profile: profile, baseline: seen, reaches: map[int][]string{}, drawn: map[int]bool{}, met: map[int]bool{}}
 	for id, o := range outcomes {
 		switch o {
 		case "pass", "pass-deviation":
@@ -206,6 +233,21 @@ func (j *judge) survey(ctx context.Context, profile string) error {
 		return fmt.Errorf("drawn programs fail on %s without a mutant: run bin/conform random --target=sim first\n%s", profile, out)
 	}
 	r.random = hash(out)
+	again, err := os.MkdirTemp(j.dir, "reached")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(again)
+	if r.digest, err = j.digest(ctx, -1, profile, again); err != nil {
+		return err
+	}
+	met, err := j.reached(again, drawnID)
+	if err != nil {
+		return err
+	}
+	for _, n := range met {
+		r.met[n] = true
+	}
 	// What a process comes to before its first case, each process comes to.
 	early, err := j.reached(folder, "start")
 	if err != nil {
@@ -250,8 +292,8 @@ func (j *judge) reached(folder, id string) (all []int, err error) {
 	return all, err
 }
 
-// first is how many cases are tried before all others that come to a mutant.
-const first = 24
+// firstCases is how many cases are tried before all others that come to a mutant.
+const firstCases = 24
 
 // try judges one mutant: profile by profile, until something notices it.
 func (j *judge) try(ctx context.Context, n int, s site) (verdict, error) {
@@ -271,14 +313,28 @@ func (j *judge) try(ctx context.Context, n int, s site) (verdict, error) {
 			v.By += " on " + r.profile
 		}
 	}
+	if v.Fate == same {
+		yes, err := j.equivalent(ctx, n)
+		if err != nil || ctx.Err() != nil {
+			return v, err
+		}
+		if yes {
+			v.Fate = alike
+		}
+	}
 	return v, nil
 }
 
 // tryOn judges one mutant on a profile.
 func (j *judge) tryOn(ctx context.Context, r *round, n int, v *verdict) error {
 	ids := r.reaches[n]
-	for len(ids) > 0 {
-		some := ids[:min(first, len(ids))]
+	for first := true; len(ids) > 0; first = false {
+		if !first && r.drawn[n] { // which is quick, and then the many cases
+			if done, err := j.tryDrawn(ctx, r, n, v); done || err != nil || ctx.Err() != nil {
+				return err
+			}
+		}
+		some := ids[:min(firstCases, len(ids))]
 		if len(ids) < len(r.reaches[n]) {
 			some = ids
 		}
@@ -303,13 +359,19 @@ func (j *judge) tryOn(ctx context.Context, r *round, n int, v *verdict) error {
 			}
 		}
 	}
-	if !r.drawn[n] {
+	if !r.drawn[n] || len(r.reaches[n]) > firstCases {
 		return nil
 	}
+	_, err := j.tryDrawn(ctx, r, n, v)
+	return err
+}
+
+// tryDrawn runs drawn programs on a mutant; done: they have noticed it.
+func (j *judge) tryDrawn(ctx context.Context, r *round, n int, v *verdict) (done bool, err error) {
 	out, status, err := j.draw(ctx, n, r.profile, "")
 	switch {
 	case err != nil || ctx.Err() != nil:
-		return err
+		return false, err
 	case status == 1 && bytes.Contains(out, []byte("leaves the model")):
 		v.Fate, v.By = killed, "random"
 	case status != 0:
@@ -317,7 +379,7 @@ func (j *judge) tryOn(ctx context.Context, r *round, n int, v *verdict) error {
 	case hash(out) != r.random && v.Fate == same:
 		v.Fate = unnoticed
 	}
-	return nil
+	return v.Fate == killed || v.Fate == crashed, nil
 }
 
 // each calls do for 0 to n-1, several at once, until one fails or ctx is done.

@@ -66,7 +66,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	flags.SetOutput(stderr)
 	sample := flags.Int("sample", 1000, "judge `N` mutants, drawn by --seed from all; 0: all")
 	seed := flags.Uint64("seed", 1, "`SEED` of the draw")
-	programs := flags.Int("programs", 200, "draw `N` programs for each mutant")
+	programs := flags.Int("programs", 1000, "draw `N` programs for each mutant")
 	profiles := flags.String("profiles", "connectx-5,connectx-5-ib,generic-roce", "run the suite on these `PROFILES`, until it notices the mutant on one")
 	jobs := flags.Int("jobs", runtime.NumCPU(), "judge `N` mutants at once")
 	shard := flags.String("shard", "0/1", "judge one part of the sample: `i/n` with i from 0, such as of an array job")
@@ -265,14 +265,18 @@ func report(w io.Writer, r result) {
 	}
 	table("package", packages, func(v verdict) string { return v.Package })
 	table("kind", slices.Clone(kinds), func(v verdict) string { return v.Kind })
-	detected := 0
+	detected, equivalent := 0, 0
 	for _, v := range r.Mutants {
+		if v.Fate == alike {
+			equivalent++
+		}
 		if v.Fate == killed || v.Fate == crashed {
 			detected++
 		}
 	}
-	if n := len(r.Mutants); n > 0 {
-		fmt.Fprintf(w, "%d of %d mutants are detected (%.1f %%), of %d places, seed %d\n", detected, n, 100*float64(detected)/float64(n), r.Sites, r.Seed)
+	if n := len(r.Mutants) - equivalent; n > 0 {
+		fmt.Fprintf(w, "%d of %d mutants are detected (%.1f %%), beside %d that are equivalent, of %d places, seed %d\n",
+			detected, n, 100*float64(detected)/float64(n), equivalent, r.Sites, r.Seed)
 	}
 	if r.Incomplete {
 		fmt.Fprintln(w, "incomplete: the run was interrupted")
