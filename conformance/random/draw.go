@@ -176,6 +176,7 @@ func (d *Draw) Program(seed, number uint64) Program {
 	}
 	p.CQE, p.Depth, p.Shared, p.Extended = mostly(r, sizes), mostly(r, depths), r.oneIn(4), r.oneIn(3)
 	p.Inline, p.IPv6 = mostly(r, inlines), has.IPv6 && r.oneIn(3)
+	p.RNRTimer, p.Timeout = mostly(r, []uint8{0, 1, 16, 20}), mostly(r, []uint8{0, 8, 10})
 	p.Class, p.Hops = mostly(r, []uint8{0, 1, 3, 4, 128, 252, 255}), mostly(r, []uint8{0, 1, 2, 63, 65, 255})
 	for i := range p.Access {
 		p.Access[i] = mostly(r, rights)
@@ -385,6 +386,9 @@ func request(r source, p *Program) Request {
 	}
 	if x.Op != verbs.WRRDMARead && r.oneIn(4) {
 		x.Flags |= verbs.SendInline
+		if len(x.Local) > 0 && r.oneIn(8) {
+			x.Most = r.between(1, 3)
+		}
 	}
 	return x
 }

@@ -344,7 +344,12 @@ func (p *Program) options() kit.Options {
 	if p.Inline > 0 {
 		o.Cap.MaxInline = uint32(p.Inline)
 	}
-	o.MinRNRTimer = rnrTimer
+	if o.MinRNRTimer = rnrTimer; p.RNRTimer > 0 {
+		o.MinRNRTimer = p.RNRTimer
+	}
+	if p.Timeout > 0 {
+		o.Timeout = p.Timeout
+	}
 	if o.CQE = cqe; p.CQE > 0 {
 		o.CQE = p.CQE
 	}

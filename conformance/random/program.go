@@ -51,6 +51,7 @@ type Program struct {
 	Atomic            bool  `json:",omitempty"` // it may have atomics
 	MTU               verbs.MTU
 	RNRRetry, Retries uint8
+	RNRTimer, Timeout uint8                `json:",omitempty"` // codes of min_rnr_timer and timeout; 0: 12
 	SigAll            bool                 `json:",omitempty"`
 	CQE               int                  `json:",omitempty"` // entries of each CQ; 0: 63
 	Depth             int                  `json:",omitempty"` // of the queues; 0: 32
@@ -114,6 +115,7 @@ type Request struct {
 	Local      []Piece         `json:",omitempty"`
 	Remote     Piece           // its length is that of the local pieces
 	BadQKey    bool            `json:",omitempty"` // of a datagram
+	Most       int             `json:",omitempty"` // of inline data: its first piece is as long as was granted, less 2 and this; 0: as it says
 	Imm        uint32          `json:",omitempty"`
 	CompareAdd uint64          `json:",omitempty"`
 	Swap       uint64          `json:",omitempty"`
@@ -256,6 +258,9 @@ func (p *Program) Valid() error {
 	case p.MTU < verbs.MTU256 || p.MTU > verbs.MTU4096 || p.Retries > faultRetries || p.RNRRetry > lateRetries:
 		return fmt.Errorf("MTU %d, %d retries, %d retries for want of receives: want 1 to 5, at most %d, and at most %d", p.MTU, p.Retries, p.RNRRetry, faultRetries, lateRetries)
 	}
+	if p.RNRTimer > 31 || p.Timeout != 0 && (p.Timeout < 8 || p.Timeout > 14) {
+		return fmt.Errorf("codes %d of min_rnr_timer and %d of timeout: at most 31, and 8 to 14", p.RNRTimer, p.Timeout)
+	}
 	if err := p.validFaults(); err != nil {
 		return err
 	}
@@ -307,6 +312,9 @@ func ofUC(op verbs.WROpcode) bool {
 
 func (p *Program) validStep(s Step, piece func(Piece) error) error {
 	for _, r := range s.List {
+		if r.Most < 0 || r.Most > 3 || r.Most > 0 && (r.Flags&verbs.SendInline == 0 || len(r.Local) == 0) {
+			return fmt.Errorf("inline data of kind %d: 0 to 3, with a piece", r.Most)
+		}
 		if r.Op == verbs.WRSendInv && (p.Window != verbs.MWType2 || r.Remote.Window == 0) {
 			return errors.New("SEND_WITH_INV without a window of type 2")
 		}

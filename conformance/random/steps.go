@@ -19,14 +19,15 @@ func (r *run) step(i int, s *Step) {
 		if s.Late > 0 && r.late(i, s) {
 			return
 		}
+		list := r.granted(s)
 		for range max(1, s.Times) {
 			from := 0
-			for _, to := range r.p.groups(s.List, r.awaited[1-s.Side]) {
+			for _, to := range r.p.groups(list, r.awaited[1-s.Side]) {
 				for from < to {
 					if r.ended || r.qm[s.Side].Drained() && (from > 0 || !r.qm[s.Side].Plain()) {
 						return // what waits in SQD runs at once later, and one group alone may
 					}
-					some := s.List[from:to]
+					some := list[from:to]
 					if r.world.Lossy {
 						some = some[:r.together(i, s.Side, some)]
 					}
@@ -98,6 +99,25 @@ func (r *run) step(i int, s *Step) {
 	case StepQuery:
 		r.query(i, s.Side)
 	}
+}
+
+// granted are the requests of a step, with inline data about the most that the queue pair was granted.
+func (r *run) granted(s *Step) []Request {
+	list := s.List
+	for n := range list {
+		if list[n].Most == 0 {
+			continue
+		}
+		if &list[0] == &s.List[0] {
+			list = slices.Clone(list)
+		}
+		x := &list[n]
+		x.Local = slices.Clone(x.Local)
+		first, rest := &x.Local[0], length(x.Local[1:])
+		first.Len = min(max(0, int(r.qm[s.Side].Cap.MaxInline)+x.Most-2-rest), maxLen)
+		first.Off = min(first.Off, regionSize+guard-first.Len)
+	}
+	return list
 }
 
 // attributes are what StepModify sets.
