@@ -215,6 +215,9 @@ func underWay(r source, p *Program) []Request {
 
 func (d *Draw) step(r source, p *Program) Step {
 	kind := pick(r, d.kinds)
+	if p.SRQ && r.oneIn(8) {
+		kind = StepLimit
+	}
 	if kind == StepLimit && !p.SRQ {
 		kind = StepRecv
 	}
@@ -228,6 +231,9 @@ func (d *Draw) step(r source, p *Program) Step {
 	switch kind {
 	case StepRecv:
 		s.Pieces = receive(r, p)
+		if r.oneIn(3) {
+			s.Times = pick(r, []int{2, 4, 9})
+		}
 	case StepBind:
 		x := piece(r, p)
 		x.Window, x.WrongKey = r.between(1, 2), false
@@ -252,8 +258,8 @@ func (d *Draw) step(r source, p *Program) Step {
 			s.List, s.Late, s.Pieces = []Request{x}, pick(r, []int{1, 20, 100, 650, 1300, 3000}), receive(r, p)
 		case r.oneIn(400):
 			s.Times, s.List = pick(r, []int{255, 256, 257}), s.List[:1]
-		case r.oneIn(long) && !p.UD && !s.List[0].sends():
-			s.Times, s.List, s.Leave = pick(r, []int{maxTimes - 2, maxTimes - 1, maxTimes}), s.List[:1], false
+		case r.oneIn(long) && !p.UD:
+			s.Times, s.List, s.Leave = pick(r, []int{maxTimes - 2, maxTimes - 1, maxTimes}), []Request{{Op: verbs.WRRDMAWrite, Flags: s.List[0].Flags &^ verbs.SendInline}}, false
 		case r.oneIn(16):
 			s.Times = pick(r, []int{2, 3, 5, 9})
 		}
@@ -271,7 +277,7 @@ func (d *Draw) step(r source, p *Program) Step {
 		s.Anchor = pick(r, []string{AnchorWaiting, AnchorNone, AnchorCap})
 		s.N = r.between(-1, 2)
 	case StepRenew:
-		s.N = max(0, r.between(-maxList, maxList-1))
+		s.N = max(0, r.between(-2, maxList))
 		s.All, s.Leave = r.oneIn(3), r.oneIn(2)
 		s.List = underWay(r, p)
 	case StepError:
@@ -299,7 +305,7 @@ func (d *Draw) step(r source, p *Program) Step {
 }
 
 // long is of how many steps that send one is repeated so often that numbers of 16 bits wrap.
-const long = 1 << 17
+const long = 1 << 16
 
 func pieces(r source, p *Program) []Piece {
 	return list(r.few(0, maxPieces), func() Piece { return piece(r, p) })

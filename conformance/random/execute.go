@@ -266,7 +266,7 @@ func (r *run) header() (b []byte, known uint64) {
 		b[0], b[1], b[7] = 6<<4|a.GRH.TrafficClass>>4, a.GRH.TrafficClass<<4, a.GRH.HopLimit
 		copy(b[8:], gid[:])
 		copy(b[24:], gid[:])
-		return b, 1<<40 - 1<<7 | 1 // the second byte holds bits of the flow label too
+		return b, 1<<40 - 1<<7 | 3 // the second byte has bits of the flow label too, which is that of the path: 0
 	}
 	b[21], b[28] = a.GRH.TrafficClass, a.GRH.HopLimit
 	copy(b[32:], gid[12:])

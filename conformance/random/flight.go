@@ -66,9 +66,9 @@ func (r *run) late(i int, s *Step) bool {
 	}
 	bad, err := r.qps[k].TryPost(r.c, wrs)
 	r.c.T.Sleep(wait)
-	recv := r.postRecv(i, 1-k, s.Pieces)
+	recv := r.postRecv(i, 0, 1-k, s.Pieces)
 	r.call("step %d: post_send before its receive: %s", i+1, errnoName(err))
-	r.judgeRecv(i, 1-k, s.Pieces, recv) // the order of the two changes no result
+	r.judgeRecv(i, 0, 1-k, s.Pieces, recv) // the order of the two changes no result
 	if !r.ended && r.judge(i, "post_send", q.PostSend(posted, bad, err)) && err == nil {
 		r.mark(i, k)
 	}

@@ -88,7 +88,7 @@ type Step struct {
 	List   []Request `json:",omitempty"` // of StepSend; of StepError, StepDrain and StepRenew: what is under way then
 	Late   int       `json:",omitempty"` // of StepSend: the receive for it, of Pieces, is posted so many microseconds later
 	Leave  bool      `json:",omitempty"` // of StepSend: its completions are left in the CQ; of StepRenew: events are not taken before
-	Times  int       `json:",omitempty"` // of StepSend: how often it is carried out; 0: once
+	Times  int       `json:",omitempty"` // of StepSend and StepRecv: how often it is carried out; 0: once
 	All    bool      `json:",omitempty"` // of StepRenew: the CQs too
 
 	Recv      bool              `json:",omitempty"` // the CQ of receives, not that of sends

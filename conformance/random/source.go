@@ -148,6 +148,10 @@ func (p *Program) sourceStep(b *strings.Builder, i int, s *Step) {
 		if p.SRQ {
 			queue = "s"
 		}
+		if s.Times > 1 {
+			fmt.Fprintf(b, "for range %d {\n", s.Times)
+			defer b.WriteString("}\n")
+		}
 		fmt.Fprintf(b, "_, err%d := %s.PostRecv(c.T, []verbs.RecvWR{{ID: %d, SGEs: %s}})\nc.Observe(%q, verbs.ErrnoName(verbs.ErrnoOf(err%d)))\n",
 			i, queue, idOf(i, 0), sourcePieces(s.Pieces), fmt.Sprintf("step %d: post_recv", i+1), i)
 	case StepSend:

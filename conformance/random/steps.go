@@ -14,7 +14,11 @@ import (
 func (r *run) step(i int, s *Step) {
 	switch s.Kind {
 	case StepRecv:
-		r.recv(i, s)
+		for n := range min(max(1, s.Times), marker) {
+			if !r.ended {
+				r.recv(i, n, s)
+			}
+		}
 	case StepSend:
 		if s.Late > 0 && r.late(i, s) {
 			return
@@ -287,9 +291,9 @@ func (r *run) reserved(n int) int {
 	return most
 }
 
-func (r *run) recv(i int, s *Step) {
+func (r *run) recv(i, n int, s *Step) {
 	if r.roomForRecv(i, s.Side, s.Pieces) {
-		r.judgeRecv(i, s.Side, s.Pieces, r.postRecv(i, s.Side, s.Pieces))
+		r.judgeRecv(i, n, s.Side, s.Pieces, r.postRecv(i, n, s.Side, s.Pieces))
 	}
 }
 
@@ -320,19 +324,19 @@ func (r *run) roomForRecv(i, side int, pieces []Piece) bool {
 }
 
 // postRecv is ibv_post_recv, or ibv_post_srq_recv.
-func (r *run) postRecv(i, side int, pieces []Piece) error {
+func (r *run) postRecv(i, n, side int, pieces []Piece) error {
 	post := r.qps[side].PostRecv
 	if r.srq != nil {
 		post = r.srq.PostRecv
 	}
-	_, err := post(r.c.T, []verbs.RecvWR{{ID: idOf(i, 0) | received, SGEs: r.sges(pieces)}})
+	_, err := post(r.c.T, []verbs.RecvWR{{ID: idOf(i, n) | received, SGEs: r.sges(pieces)}})
 	r.call("step %d: post_recv: %s", i+1, errnoName(err))
 	return err
 }
 
 // judgeRecv tells the model of a receive that was posted.
-func (r *run) judgeRecv(i, side int, pieces []Piece, err error) {
-	id := idOf(i, 0) | received
+func (r *run) judgeRecv(i, n, side int, pieces []Piece, err error) {
+	id := idOf(i, n) | received
 	if r.srq != nil {
 		err = r.sm.PostRecv(id, r.pieces(pieces), err)
 	} else {
