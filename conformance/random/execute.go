@@ -131,7 +131,7 @@ func (s *Session) execute(c *spec.C, p *Program) *Outcome {
 		r.out.Streams = map[string][]string{}
 	}
 	r.open()
-	if len(p.Faults) > 0 && c.Has(inject) {
+	if len(p.Faults) > 0 && injects(c) {
 		defer kit.ClearRules(c)
 	}
 	for i := range p.Steps {

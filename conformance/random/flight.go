@@ -5,12 +5,13 @@ import (
 
 	"github.com/rdmasim/rdmasim/conformance/kit"
 	"github.com/rdmasim/rdmasim/conformance/model"
+	"github.com/rdmasim/rdmasim/conformance/spec"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// inject is the capability that faults need.
-const inject = "inj"
+// injects reports whether packets can be disturbed. The capability may be that of a wire which this process does not see.
+func injects(c *spec.C) bool { return c.Has("inj") && c.TB.Wire() != nil }
 
 // recovery is how long requests may take whose packets were lost. Some devices wait half a second for an ACK whatever the
 // timeout says.
@@ -19,7 +20,7 @@ const recovery = 2 * time.Second
 // disturb puts the program's faults on the wire, for the queue pairs that there are now. Where that cannot be done, and
 // where the device sends nothing to itself by its port, the results are the same.
 func (r *run) disturb() {
-	if len(r.p.Faults) == 0 || !r.c.Has(inject) {
+	if len(r.p.Faults) == 0 || !injects(r.c) {
 		return
 	}
 	kit.ClearRules(r.c)
