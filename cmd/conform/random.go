@@ -37,6 +37,7 @@ type randomOptions struct {
 	port     int
 	gidIndex int
 	coverage bool
+	digest   bool
 }
 
 func newRandom() *cobra.Command {
@@ -71,6 +72,7 @@ func newRandom() *cobra.Command {
 	f.StringVar(&o.program, "program", "", "run this program, as it was printed, instead of drawing some")
 	f.DurationVar(&o.shrink, "shrink", time.Minute, "time for the search for a smaller program with the same difference")
 	f.BoolVar(&o.coverage, "coverage", false, "print which operations met which states of the model")
+	f.BoolVar(&o.digest, "digest", false, "print a hash of what the programs did and of the frames that they sent (--target=sim)")
 	f.StringVar(&o.source, "case", "", "also write the program that shows a difference to `FILE`, as a case in Go")
 	f.StringVar(&o.device, "device", "", "device of the hardware, by its name in ibv_devices (default: the first with an active port)")
 	f.IntVar(&o.port, "port", 0, "port of the device (default: the first that is active)")
@@ -137,6 +139,9 @@ func runRandom(cmd *cobra.Command, o *randomOptions) error {
 	if f := cmd.Flags().Lookup("program"); f.Changed && o.program == "" {
 		return usagef("--program is empty: give the program as it was printed, or leave the flag out, and programs are drawn")
 	}
+	if o.digest && len(jobs)+len(o.profiles) > 2 || o.digest && o.target != "sim" {
+		return usagef("--digest is of one simulator: give --target=sim and one profile")
+	}
 	if o.programs < 1 || o.shrink < 0 {
 		return usagef("--programs %d, --shrink %v: at least one program and no time below 0 are needed", o.programs, o.shrink)
 	}
@@ -156,7 +161,7 @@ func runRandom(cmd *cobra.Command, o *randomOptions) error {
 	var sides []random.Side
 	var has random.Has
 	for i, job := range jobs {
-		side, own, end, err := startSide(cmd, job, len(jobs) > 1)
+		side, own, end, err := startSide(cmd, job, len(jobs) > 1, o.digest)
 		if err != nil && cmd.Context().Err() != nil {
 			return errNoDifference
 		} else if err != nil {
@@ -168,10 +173,17 @@ func runRandom(cmd *cobra.Command, o *randomOptions) error {
 		}
 		sides = append(sides, side)
 	}
+	digest := &random.Digest{Side: sides[0]}
+	if o.digest {
+		sides[0] = digest
+	}
 	var cover model.Coverage
 	f, err := search(o, sides, given, has, &cover)
 	if o.coverage {
 		fmt.Fprint(cmd.OutOrStdout(), &cover)
+	}
+	if o.digest {
+		fmt.Fprintln(cmd.OutOrStdout(), "digest: "+digest.Sum())
 	}
 	interrupted := cmd.Context().Err() != nil
 	switch {
@@ -207,7 +219,7 @@ var errNoDifference = &status{exitInterrupted, errors.New("interrupted before a 
 
 // startSide makes a target ready and returns what it has: the simulator in this process, and in one
 // of their own what may end its process, or has another simulator.
-func startSide(cmd *cobra.Command, job harness.Job, text bool) (random.Side, random.Has, func() error, error) {
+func startSide(cmd *cobra.Command, job harness.Job, text, digest bool) (random.Side, random.Has, func() error, error) {
 	if job.Target != "sim" || job.Mutant != "" {
 		s := &process{ctx: cmd.Context(), job: job, alone: !text, stderr: cmd.ErrOrStderr()}
 		err := s.start()
@@ -218,7 +230,7 @@ func startSide(cmd *cobra.Command, job harness.Job, text bool) (random.Side, ran
 		return nil, random.Has{}, nil, usagef("target %s: %w", job.Target, err)
 	}
 	debug.SetGCPercent(400) // a heap that is small is not worth the time
-	l := &random.Local{Target: target, Seed: job.Seed, Text: text, Ended: cmd.Context().Err}
+	l := &random.Local{Target: target, Seed: job.Seed, Text: text || digest, Tap: digest, Ended: cmd.Context().Err}
 	has, err := l.Has()
 	return l, has, func() error { return nil }, err
 }

@@ -18,6 +18,7 @@ type entry struct {
 	imm       uint32
 	from      uint32 // sender of a datagram
 	withImm   bool
+	withInv   bool // imm is the key that is invalid now
 	solicited bool
 	optional  bool    // it may be missing
 	quiet     bool    // of an unsignaled request: there is none if it succeeded
@@ -46,6 +47,7 @@ type CQ struct {
 	fewest  int   // events that have to come, and that may
 	most    int
 	delayed bool // moderated: events come late, or with further completions
+	free    bool // an event was left to the device, so that events behind it may be others on another one
 }
 
 type armed int
@@ -94,6 +96,7 @@ func (a armed) takes(solicited bool) bool { return a == armedAny || a == armedSo
 func (c *CQ) notify(solicited, unsure bool) {
 	switch {
 	case c.armed.takes(solicited) && c.delayed:
+		c.free = true
 		c.armed = unarmed // the event may come with this completion or a later one
 		c.most++
 	case c.armed.takes(solicited):
@@ -109,6 +112,7 @@ func (c *CQ) notify(solicited, unsure bool) {
 // perhaps says that a failure may have completed.
 func (c *CQ) perhaps() {
 	if c.may != unarmed {
+		c.free = true
 		c.armed = unarmed // if that was the event
 		c.most++
 	}
@@ -125,13 +129,18 @@ func (c *CQ) Arm(solicited bool, err error) error {
 	}
 	if _, most := c.Waiting(); most > 0 && c.armed < a {
 		c.most++
+		c.free = true
 	}
+	c.free = c.free || !taken
 	if taken {
 		c.armed = max(c.armed, a)
 	}
 	c.may = max(c.may, a)
 	return errnoIn(&ruleCQEvent, err, 0)
 }
+
+// Determined reports whether the events of the CQ are the same on every device: none was left to the device so far.
+func (c *CQ) Determined() bool { return !c.free }
 
 // Awaits reports whether an event has to come.
 func (c *CQ) Awaits() bool { return c.fewest > 0 }
@@ -324,6 +333,9 @@ func (c *CQ) take(q *workQueue, i int, w *verbs.WC) error {
 	}
 	if has := w.Flags&verbs.WCWithImm != 0; q.recv && (has != e.withImm || has && w.Imm != e.imm) {
 		return bad(fmt.Sprintf("immediate %t %#x", e.withImm, e.imm), fmt.Sprintf("%t %#x", has, w.Imm))
+	}
+	if has := w.Flags&verbs.WCWithInv != 0; q.recv && (has != e.withInv || has && w.Imm != e.imm) {
+		return bad(fmt.Sprintf("invalidated key %t %#x", e.withInv, e.imm), fmt.Sprintf("%t %#x", has, w.Imm))
 	}
 	return nil
 }

@@ -36,7 +36,9 @@ func (v *Violation) Error() string {
 type World struct {
 	Cover Coverage
 	// Vague: a choice was made that no call shows. Nothing that follows may be judged.
-	Vague  bool
+	Vague bool
+	// Lossy: packets are lost, delayed and doubled on the wire, within what the retries of the queue pairs make good.
+	Lossy  bool
 	events []*Event
 	qps    []*QP
 }
@@ -47,6 +49,14 @@ type Event struct {
 	Object     any // *QP, *CQ or *SRQ
 	Must, Most int // how often it has to come, and may come
 	rule       *Rule
+}
+
+// unanswered are the statuses of a request whose refusal was lost: its responder is in ERR, and answers no more.
+func (w *World) unanswered(f *faults) Statuses {
+	if w.Lossy && f.remote != 0 {
+		return set(verbs.WCRetryExcErr)
+	}
+	return 0
 }
 
 // allow adds an event that may come, or with must has to.

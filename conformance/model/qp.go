@@ -48,6 +48,7 @@ type Request struct {
 	Imm              uint32
 	CompareAdd, Swap uint64
 	Bind             *Bind  // of WRBindMW and WRLocalInv
+	Inv              *MW    // of WRSendInv: a window of the peer that is bound; Imm is its key
 	QKey             uint32 // of a datagram
 	Header           []byte // of a datagram: the routing header, as far as HeaderKnown has a bit for the byte
 	HeaderKnown      uint64

@@ -19,18 +19,19 @@ var (
 	ruleQuery    = Rule{"ibv_query_qp returns what was set last, and the state", "man:ibv_query_qp.3"}
 	ruleState    = Rule{"an error moves a queue pair to ERR (UC and UD senders: SQE or ERR), nothing else does", "IBTA error state; IBTA SQE state"}
 
-	ruleSuccess  = Rule{"a request without a fault succeeds", "man:ibv_poll_cq.3"}
-	ruleFlush    = Rule{"what is posted behind a failed request, or in ERR, is flushed in its order", "IBTA error state"}
-	ruleLKey     = Rule{"a local key is of a region that covers the piece, with local write for what is written", "IBTA L_Key check"}
-	ruleRKey     = Rule{"a remote key is of a region that covers the range and has the right; not checked without data", "IBTA R_Key check"}
-	ruleRights   = Rule{"the responder's queue pair has the operation's right", "IBTA responder checks; t:test_atomic.py"}
-	ruleAligned  = Rule{"an atomic's address is a multiple of 8", "t:test_atomic.py; p:rxe/rxe.c"}
-	ruleRNR      = Rule{"a request without a receive ends with RNR_RETRY_EXC_ERR after its retries", "IBTA RNR NAK; man:ibv_modify_qp.3"}
-	ruleRetry    = Rule{"a request that nobody answers ends with RETRY_EXC_ERR after its retries", "IBTA timeout; man:ibv_modify_qp.3"}
-	ruleTooLong  = Rule{"a message longer than its receive fails at both ends: REM_INV_REQ_ERR and LOC_LEN_ERR", "IBTA responder length check"}
-	ruleRecvKey  = Rule{"a receive whose pieces fail their checks gives LOC_PROT_ERR, and REM_OP_ERR at the requester", "IBTA responder errors"}
-	ruleUCDrop   = Rule{"a UC or UD message that the receiver cannot take is dropped, and its sender succeeds", "IBTA UC; IBTA UD responder"}
-	ruleReceived = Rule{"a receive completes with the length, the immediate data and the operation of its message", "man:ibv_poll_cq.3"}
+	ruleSuccess     = Rule{"a request without a fault succeeds", "man:ibv_poll_cq.3"}
+	ruleFlush       = Rule{"what is posted behind a failed request, or in ERR, is flushed in its order", "IBTA error state"}
+	ruleInterrupted = Rule{"a request under way when its queue pair goes to ERR has succeeded or is flushed, and so are all behind a flushed one", "IBTA error state; man:ibv_modify_qp.3"}
+	ruleLKey        = Rule{"a local key is of a region that covers the piece, with local write for what is written", "IBTA L_Key check"}
+	ruleRKey        = Rule{"a remote key is of a region that covers the range and has the right; not checked without data", "IBTA R_Key check"}
+	ruleRights      = Rule{"the responder's queue pair has the operation's right", "IBTA responder checks; t:test_atomic.py"}
+	ruleAligned     = Rule{"an atomic's address is a multiple of 8", "t:test_atomic.py; p:rxe/rxe.c"}
+	ruleRNR         = Rule{"a request without a receive ends with RNR_RETRY_EXC_ERR after its retries", "IBTA RNR NAK; man:ibv_modify_qp.3"}
+	ruleRetry       = Rule{"a request that nobody answers ends with RETRY_EXC_ERR after its retries", "IBTA timeout; man:ibv_modify_qp.3"}
+	ruleTooLong     = Rule{"a message longer than its receive fails at both ends: REM_INV_REQ_ERR and LOC_LEN_ERR", "IBTA responder length check"}
+	ruleRecvKey     = Rule{"a receive whose pieces fail their checks gives LOC_PROT_ERR, and REM_OP_ERR at the requester", "IBTA responder errors"}
+	ruleUCDrop      = Rule{"a UC or UD message that the receiver cannot take is dropped, and its sender succeeds", "IBTA UC; IBTA UD responder"}
+	ruleReceived    = Rule{"a receive completes with the length, the immediate data and the operation of its message", "man:ibv_poll_cq.3"}
 
 	ruleOrder     = Rule{"completions of a work queue come once each, in the order of posting", "IBTA work queue ordering; man:ibv_poll_cq.3"}
 	ruleNone      = Rule{"a poll returns what has completed and was not polled, and nothing else", "man:ibv_poll_cq.3"}

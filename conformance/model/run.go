@@ -52,7 +52,7 @@ const inCQE = 64
 
 // received reports whether a request takes a receive.
 func received(op verbs.WROpcode) bool {
-	return op == verbs.WRSend || op == verbs.WRSendImm || op == verbs.WRRDMAWriteImm
+	return op == verbs.WRSend || op == verbs.WRSendImm || op == verbs.WRSendInv || op == verbs.WRRDMAWriteImm
 }
 
 // localFaults checks the pieces of a request.
@@ -141,13 +141,13 @@ func (q *QP) reliable(r *Request) {
 			q.sendDone.add(done)
 		}
 	case f.hard:
-		done.quiet, done.statuses, done.rule = false, f.local|f.remote|f.wait, f.rule
+		done.quiet, done.statuses, done.rule = false, f.local|f.remote|f.wait|q.World.unanswered(&f), f.rule
 		q.sendDone.add(done)
 		q.refused(r, &f)
 	default:
 		req := *r
 		req.Local = append([]Piece(nil), r.Local...)
-		done.statuses, done.rule = set(verbs.WCSuccess)|f.local|f.remote|f.wait, f.rule
+		done.statuses, done.rule = set(verbs.WCSuccess)|f.local|f.remote|f.wait|q.World.unanswered(&f), f.rule
 		q.held = true
 		done.decided = func(ok bool) {
 			q.held = false
@@ -253,8 +253,12 @@ func (q *QP) deliver(r *Request, data []byte, fuzzy bool) {
 	}
 	e := entry{id: w.id, statuses: set(verbs.WCSuccess), opcode: verbs.WCOpRecv, length: uint32(len(data) + q.header()), rule: &ruleReceived,
 		solicited: r.Flags&verbs.SendSolicited != 0}
-	if r.Op != verbs.WRSend {
+	switch r.Op {
+	case verbs.WRSendImm, verbs.WRRDMAWriteImm:
 		e.withImm, e.imm = true, r.Imm
+	case verbs.WRSendInv:
+		e.withInv, e.imm = true, r.Imm
+		r.Inv.unbind()
 	}
 	if q.Type == verbs.QPTUD {
 		e.from = q.Peer.Number

@@ -2,7 +2,9 @@ package mutants
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -237,9 +239,65 @@ func areasPage(t *testing.T, explained *Survivors, known *Matrix) []byte {
 		}
 		fmt.Fprintf(&page, "| %s | %d | %s |\n", h.kind, len(h.mutants), example)
 	}
-	page.WriteString("\n## Survivors\n\n| mutant | why no case can notice |\n| --- | --- |\n")
-	for _, s := range explained.Survivors {
-		fmt.Fprintf(&page, "| %s | %s |\n", s.Name, s.Reason)
+	page.WriteString("\n## Survivors\n\n")
+	for i, s := range explained.Survivors {
+		if i > 0 {
+			page.WriteString(",\n")
+		}
+		page.WriteString(s.Name)
 	}
+	page.WriteString(".\n")
+	machinePage(t, &page)
 	return page.Bytes()
+}
+
+// machinePage is the part of docs/mutants.md about a sample that scripts/mutate has judged.
+func machinePage(t *testing.T, page *bytes.Buffer) {
+	t.Helper()
+	var r struct {
+		Seed            uint64
+		Sites, Programs int
+		Profiles        []string
+		Incomplete      bool
+		Mutants         []struct{ Package, Kind, Fate string }
+	}
+	text, err := os.ReadFile("../../fixtures/mutants/machine.json")
+	if err == nil {
+		err = json.Unmarshal(text, &r)
+	}
+	if err != nil || r.Incomplete || len(r.Mutants) == 0 {
+		t.Fatalf("fixtures/mutants/machine.json: %v, incomplete %t, %d mutants; scripts/mutate --output writes it", err, r.Incomplete, len(r.Mutants))
+	}
+	fates := []string{"killed", "crashed", "not noticed", "same", "equivalent", "not reached"}
+	table := func(head string, of func(i int) string) {
+		fmt.Fprintf(page, "\n| %s | %s |\n|%s\n", head, strings.Join(fates, " | "), strings.Repeat(" --- |", len(fates)+1))
+		var names []string
+		counts := map[string]int{}
+		for i, m := range r.Mutants {
+			if !slices.Contains(fates, m.Fate) {
+				t.Fatalf("fixtures/mutants/machine.json: fate %q of mutant %d", m.Fate, i)
+			}
+			if !slices.Contains(names, of(i)) {
+				names = append(names, of(i))
+			}
+			counts[of(i)+"/"+m.Fate]++
+			counts[m.Fate]++
+		}
+		for _, name := range names {
+			fmt.Fprintf(page, "| %s |", name)
+			for _, f := range fates {
+				fmt.Fprintf(page, " %d |", counts[name+"/"+f])
+			}
+			page.WriteString("\n")
+		}
+		if head == "package" {
+			detected, all := counts["killed"]+counts["crashed"], len(r.Mutants)-counts["equivalent"]
+			fmt.Fprintf(page, "\n%d of %d are detected (%.0f %%), equivalent ones apart.\n", detected, all, 100*float64(detected)/float64(all))
+		}
+	}
+	fmt.Fprintf(page, "\n## Mutants by machine\n\n`scripts/mutate` drew %d of %d places with seed %d. The cases that reach them, and %d drawn programs each,\n"+
+		"judged them on %s. Equivalent: no byte of 2,000 programs and\ntheir frames changes, although some reach them.\n",
+		len(r.Mutants), r.Sites, r.Seed, r.Programs, strings.Join(r.Profiles, ", "))
+	table("package", func(i int) string { return r.Mutants[i].Package })
+	table("kind", func(i int) string { return r.Mutants[i].Kind })
 }

@@ -105,6 +105,7 @@ it when one of its assertions fails. With mutants you see what the suite would m
 | ` + "`conform mutants --filter RC`" + ` | runs the mutants of an area until a case kills each |
 | ` + "`conform mutants --matrix`" + ` | runs every case on every mutant; [matrix.json](../fixtures/mutants/matrix.json) holds the result |
 | [survivors.yaml](../fixtures/mutants/survivors.yaml) | the mutants that no case can kill, with reasons |
+| [machine.json](../fixtures/mutants/machine.json) | a sample that [scripts/mutate](../CONTRIBUTING.md) has judged |
 | [rows.yaml](../fixtures/mutants/rows.yaml) | the cases that kill no mutant, with reasons |
 
 A test generates this page, and ` + "`make golden`" + ` rewrites it; [CONTRIBUTING.md](../CONTRIBUTING.md#add-a-rule-and-its-mutant)

@@ -1,9 +1,12 @@
 package random
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"reflect"
 	"strings"
 	"time"
@@ -16,6 +19,32 @@ type Side interface {
 	// Run runs programs in turn on one testbed, which is made for them, up to the first that leaves
 	// the model. An error is of the harness, and ends the search; the outcomes before it are valid.
 	Run(list []Program) ([]*Outcome, error)
+}
+
+// Digest is a side whose programs are hashed: what they have shown, and the frames that they sent where these are looked at.
+type Digest struct {
+	Side
+	hash hash.Hash
+}
+
+// Run implements Side.
+func (d *Digest) Run(list []Program) ([]*Outcome, error) {
+	out, err := d.Side.Run(list)
+	if d.hash == nil {
+		d.hash = sha256.New()
+	}
+	for _, o := range out {
+		fmt.Fprintf(d.hash, "%s %s %t\n", o.Hash(), o.Wire, o.Vague)
+	}
+	return out, err
+}
+
+// Sum is the hash of all programs so far, in hexadecimal.
+func (d *Digest) Sum() string {
+	if d.hash == nil {
+		return ""
+	}
+	return hex.EncodeToString(d.hash.Sum(nil)[:16])
 }
 
 // Finding is a program on which a target leaves the model, or two targets differ, made as small as could be found.

@@ -20,6 +20,13 @@ const (
 	queueDepth = 32
 	maxNumber  = 1024
 	maxPeriod  = 1 << 12
+	maxTimes   = 1<<16 + 1
+	maxFaults  = 2
+	maxDelay   = 1 << 12 // microseconds: less than a retransmission takes
+
+	// Retries of a program with faults, and of one whose receives come late: more than it needs.
+	faultRetries = 3
+	lateRetries  = 6
 )
 
 // accesses are what regions are registered with, the usual first.
@@ -119,6 +126,9 @@ var changes = []struct {
 const modified = verbs.QPMaskAccessFlags | verbs.QPMaskMinRNRTimer | verbs.QPMaskTimeout | verbs.QPMaskRetryCnt | verbs.QPMaskRNRRetry | verbs.QPMaskMaxQPRdAtomic |
 	verbs.QPMaskMaxDestRdAtomic | verbs.QPMaskPort | verbs.QPMaskPKeyIndex | verbs.QPMaskPathMTU | verbs.QPMaskQKey
 
+// modifiedUnderFaults are those that retries do not depend on.
+const modifiedUnderFaults = verbs.QPMaskAccessFlags | verbs.QPMaskMinRNRTimer | verbs.QPMaskPort | verbs.QPMaskPKeyIndex | verbs.QPMaskPathMTU | verbs.QPMaskQKey
+
 // source is where draws come from.
 type source struct{ *spec.Rand }
 
@@ -166,6 +176,7 @@ func (d *Draw) Program(seed, number uint64) Program {
 	}
 	p.CQE, p.Depth, p.Shared, p.Extended = mostly(r, sizes), mostly(r, depths), r.oneIn(4), r.oneIn(3)
 	p.Inline, p.IPv6 = mostly(r, inlines), has.IPv6 && r.oneIn(3)
+	p.RNRTimer, p.Timeout = mostly(r, []uint8{0, 1, 16, 20}), mostly(r, []uint8{0, 8, 10})
 	p.Class, p.Hops = mostly(r, []uint8{0, 1, 3, 4, 128, 252, 255}), mostly(r, []uint8{0, 1, 2, 63, 65, 255})
 	for i := range p.Access {
 		p.Access[i] = mostly(r, rights)
@@ -173,13 +184,40 @@ func (d *Draw) Program(seed, number uint64) Program {
 			p.Access[i] |= verbs.AccessRemoteWrite
 		}
 	}
+	if has.Inject && !p.UC && !p.UD && r.oneIn(8) {
+		p.Retries = faultRetries
+		p.Faults = list(r.between(1, maxFaults), func() Fault { return fault(r) })
+	}
+	if !p.UC && !p.UD && r.oneIn(8) {
+		p.RNRRetry = lateRetries
+	}
 	p.Regions = list(r.between(1, maxRegions), func() Region { return Region{regionSize, mostly(r, accesses)} })
 	p.Steps = list(r.between(pick(r, []int{1, 1, 6, 14, maxSteps}), maxSteps), func() Step { return d.step(r, &p) })
 	return p
 }
 
+// fault is one packet that is disturbed.
+func fault(r source) Fault {
+	f := Fault{Action: pick(r, []verbs.WireAction{verbs.WireDrop, verbs.WireCorrupt, verbs.WireDelay, verbs.WireDuplicate}), To: r.IntN(2), Skip: r.few(0, 16), Count: 1}
+	if f.Action == verbs.WireDelay {
+		f.Delay = pick(r, []int{1, 4, 20, 700, maxDelay / 2})
+	}
+	return f
+}
+
+// underWay are requests that a change of the state meets.
+func underWay(r source, p *Program) []Request {
+	if p.UC || p.UD || r.oneIn(2) {
+		return nil
+	}
+	return slices.DeleteFunc(list(r.between(1, 3), func() Request { return request(r, p) }), func(x Request) bool { return x.sends() })
+}
+
 func (d *Draw) step(r source, p *Program) Step {
 	kind := pick(r, d.kinds)
+	if p.SRQ && r.oneIn(8) {
+		kind = StepLimit
+	}
 	if kind == StepLimit && !p.SRQ {
 		kind = StepRecv
 	}
@@ -192,9 +230,9 @@ func (d *Draw) step(r source, p *Program) Step {
 	}
 	switch kind {
 	case StepRecv:
-		s.Pieces = pieces(r, p)
-		if p.SRQ { // libmlx5 posts an empty piece to an SRQ with a byte count of 0, which the device takes for 2 GiB
-			s.Pieces = slices.DeleteFunc(s.Pieces, func(x Piece) bool { return x.Len == 0 })
+		s.Pieces = receive(r, p)
+		if r.oneIn(3) {
+			s.Times = pick(r, []int{2, 4, 9})
 		}
 	case StepBind:
 		x := piece(r, p)
@@ -212,8 +250,16 @@ func (d *Draw) step(r source, p *Program) Step {
 		s.List = list(r.few(1, maxList), func() Request { return request(r, p) })
 		s.Leave = r.oneIn(2)
 		switch {
+		case p.RNRRetry == lateRetries && r.oneIn(4):
+			x := request(r, p)
+			for !x.sends() {
+				x = request(r, p)
+			}
+			s.List, s.Late, s.Pieces = []Request{x}, pick(r, []int{1, 20, 100, 650, 1300, 3000}), receive(r, p)
 		case r.oneIn(400):
 			s.Times, s.List = pick(r, []int{255, 256, 257}), s.List[:1]
+		case r.oneIn(long) && !p.UD:
+			s.Times, s.List, s.Leave = pick(r, []int{maxTimes - 2, maxTimes - 1, maxTimes}), []Request{{Op: verbs.WRRDMAWrite, Flags: s.List[0].Flags &^ verbs.SendInline}}, false
 		case r.oneIn(16):
 			s.Times = pick(r, []int{2, 3, 5, 9})
 		}
@@ -231,10 +277,14 @@ func (d *Draw) step(r source, p *Program) Step {
 		s.Anchor = pick(r, []string{AnchorWaiting, AnchorNone, AnchorCap})
 		s.N = r.between(-1, 2)
 	case StepRenew:
-		s.N = max(0, r.between(-maxList, maxList-1))
+		s.N = max(0, r.between(-2, maxList))
 		s.All, s.Leave = r.oneIn(3), r.oneIn(2)
+		s.List = underWay(r, p)
+	case StepError:
+		s.List = underWay(r, p)
 	case StepDrain:
 		s.N = r.IntN(2)
+		s.List = underWay(r, p)
 	case StepModer:
 		s.Recv = r.oneIn(2)
 		s.N, s.Period = pick(r, []int{0, 1, 2, 3, 4, 16}), pick(r, []int{0, 1, 16, 1000})
@@ -247,12 +297,27 @@ func (d *Draw) step(r source, p *Program) Step {
 		if x.values != nil {
 			s.Access, s.N = 0, pick(r, x.values)
 		}
+		if p.Faults != nil && s.Mask&^modifiedUnderFaults != 0 {
+			s.Mask, s.Access, s.N = verbs.QPMaskMinRNRTimer, 0, 12
+		}
 	}
 	return s
 }
 
+// long is of how many steps that send one is repeated so often that numbers of 16 bits wrap.
+const long = 1 << 16
+
 func pieces(r source, p *Program) []Piece {
 	return list(r.few(0, maxPieces), func() Piece { return piece(r, p) })
+}
+
+// receive is the pieces of a receive.
+func receive(r source, p *Program) []Piece {
+	l := pieces(r, p)
+	if p.SRQ { // libmlx5 posts an empty piece to an SRQ with a byte count of 0, which the device takes for 2 GiB
+		l = slices.DeleteFunc(l, func(x Piece) bool { return x.Len == 0 })
+	}
+	return l
 }
 
 // piece is inside its region but for one in eight.
@@ -322,8 +387,14 @@ func request(r source, p *Program) Request {
 		}
 		x.Remote.Len = 0
 	}
+	if x.Op == verbs.WRSend && p.Window == verbs.MWType2 && r.oneIn(3) {
+		x.Op, x.Remote.Window = verbs.WRSendInv, r.between(1, 2)
+	}
 	if x.Op != verbs.WRRDMARead && r.oneIn(4) {
 		x.Flags |= verbs.SendInline
+		if len(x.Local) > 0 && r.oneIn(8) {
+			x.Most = r.between(1, 3)
+		}
 	}
 	return x
 }

@@ -1,6 +1,8 @@
 package random
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"time"
 
 	"github.com/rdmasim/rdmasim/conformance/kit"
@@ -54,6 +56,7 @@ type Session struct {
 	ipv6  *kit.Env           // with the GID of an IPv6 address; nil: there is none
 	mtu   int                // of the port, in bytes
 	text  bool               // outcomes are compared with those of another target
+	tap   bool               // the frames are looked at
 	all   []verbs.Buffer     // memory of the regions
 	model [maxRegions][]byte // what the model has of it
 	rows  [regionSize + guard]byte
@@ -101,7 +104,20 @@ func (r *run) options() kit.Options {
 // Execute runs a program, judges it by the model and returns what it has shown. A failure of c is
 // one of the harness.
 func (s *Session) Execute(c *spec.C, p *Program) (out *Outcome) {
-	c.Within(func() { out = s.execute(c, p) })
+	c.Within(func() {
+		if s.tap {
+			kit.Must(c, "start the tap", c.TB.Wire().StartTap(c.T))
+		}
+		if out = s.execute(c, p); s.tap {
+			frames, err := c.TB.Wire().StopTap(c.T)
+			kit.Must(c, "stop the tap", err)
+			h := sha256.New()
+			for i := range frames {
+				h.Write(frames[i].Data)
+			}
+			out.Wire = hex.EncodeToString(h.Sum(nil)[:8])
+		}
+	})
 	return out
 }
 
@@ -110,10 +126,14 @@ func (s *Session) execute(c *spec.C, p *Program) *Outcome {
 	if p.IPv6 && s.ipv6 != nil {
 		r.on = s.ipv6
 	}
+	r.world.Lossy = len(p.Faults) > 0
 	if s.text {
 		r.out.Streams = map[string][]string{}
 	}
 	r.open()
+	if len(p.Faults) > 0 && injects(c) {
+		defer kit.ClearRules(c)
+	}
 	for i := range p.Steps {
 		if r.ended {
 			break
@@ -246,7 +266,7 @@ func (r *run) header() (b []byte, known uint64) {
 		b[0], b[1], b[7] = 6<<4|a.GRH.TrafficClass>>4, a.GRH.TrafficClass<<4, a.GRH.HopLimit
 		copy(b[8:], gid[:])
 		copy(b[24:], gid[:])
-		return b, 1<<40 - 1<<7 | 1 // the second byte holds bits of the flow label too
+		return b, 1<<40 - 1<<7 | 3 // the second byte has bits of the flow label too, which is that of the path: 0
 	}
 	b[21], b[28] = a.GRH.TrafficClass, a.GRH.HopLimit
 	copy(b[32:], gid[12:])
@@ -277,6 +297,7 @@ func (r *run) create(o kit.Options) {
 		o.PSN = o.NthPSN(0x1000)
 	}
 	r.qm[0].Peer, r.qm[1].Peer = r.qm[1], r.qm[0]
+	r.disturb()
 }
 
 // connect brings both from RESET to RTS, B first.
@@ -323,7 +344,12 @@ func (p *Program) options() kit.Options {
 	if p.Inline > 0 {
 		o.Cap.MaxInline = uint32(p.Inline)
 	}
-	o.MinRNRTimer = rnrTimer
+	if o.MinRNRTimer = rnrTimer; p.RNRTimer > 0 {
+		o.MinRNRTimer = p.RNRTimer
+	}
+	if p.Timeout > 0 {
+		o.Timeout = p.Timeout
+	}
 	if o.CQE = cqe; p.CQE > 0 {
 		o.CQE = p.CQE
 	}
@@ -335,7 +361,7 @@ func (p *Program) options() kit.Options {
 	}
 	if p.Extended {
 		if o.SendOps = sendOps[o.Type]; p.Window == verbs.MWType2 {
-			o.SendOps |= verbs.QPExBindMW | verbs.QPExLocalInv
+			o.SendOps |= verbs.QPExBindMW | verbs.QPExLocalInv | verbs.QPExSendInv
 		} else if p.Window == verbs.MWType1 {
 			o.SendOps |= verbs.QPExBindMW
 		}

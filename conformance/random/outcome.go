@@ -18,6 +18,8 @@ type Outcome struct {
 	Violation *Violation `json:",omitempty"`
 	// Vague: the program ended early, since a choice was made that no call shows.
 	Vague bool `json:",omitempty"`
+	// Wire identifies the frames that were sent, without their times. Empty: nobody looked at them.
+	Wire string `json:",omitempty"`
 	// Cover is which operations met which states of the model.
 	Cover *model.Coverage `json:",omitempty"`
 }

@@ -51,6 +51,7 @@ type Program struct {
 	Atomic            bool  `json:",omitempty"` // it may have atomics
 	MTU               verbs.MTU
 	RNRRetry, Retries uint8
+	RNRTimer, Timeout uint8                `json:",omitempty"` // codes of min_rnr_timer and timeout; 0: 12
 	SigAll            bool                 `json:",omitempty"`
 	CQE               int                  `json:",omitempty"` // entries of each CQ; 0: 63
 	Depth             int                  `json:",omitempty"` // of the queues; 0: 32
@@ -59,7 +60,17 @@ type Program struct {
 	Shared            bool                 `json:",omitempty"` // one CQ for all queues
 	Access            [2]verbs.AccessFlags // of the queue pairs
 	Regions           []Region
+	Faults            []Fault `json:",omitempty"` // on the wire
 	Steps             []Step
+}
+
+// Fault is what happens to packets on the wire. Programs with faults are of RC, whose retries make them good.
+type Fault struct {
+	Action verbs.WireAction // WireDrop, WireCorrupt, WireDelay or WireDuplicate
+	To     int              `json:",omitempty"` // packets to the queue pair of that side
+	Skip   int              `json:",omitempty"` // so many pass before
+	Count  int              // so many are disturbed
+	Delay  int              `json:",omitempty"` // in microseconds
 }
 
 // Region is memory that is registered at first.
@@ -74,9 +85,10 @@ type Step struct {
 	Side   int       `json:",omitempty"`
 	Region int       `json:",omitempty"` // of StepDereg and StepRereg
 	Pieces []Piece   `json:",omitempty"` // of StepRecv
-	List   []Request `json:",omitempty"` // of StepSend
+	List   []Request `json:",omitempty"` // of StepSend; of StepError, StepDrain and StepRenew: what is under way then
+	Late   int       `json:",omitempty"` // of StepSend: the receive for it, of Pieces, is posted so many microseconds later
 	Leave  bool      `json:",omitempty"` // of StepSend: its completions are left in the CQ; of StepRenew: events are not taken before
-	Times  int       `json:",omitempty"` // of StepSend: how often it is carried out; 0: once
+	Times  int       `json:",omitempty"` // of StepSend and StepRecv: how often it is carried out; 0: once
 	All    bool      `json:",omitempty"` // of StepRenew: the CQs too
 
 	Recv      bool              `json:",omitempty"` // the CQ of receives, not that of sends
@@ -103,6 +115,7 @@ type Request struct {
 	Local      []Piece         `json:",omitempty"`
 	Remote     Piece           // its length is that of the local pieces
 	BadQKey    bool            `json:",omitempty"` // of a datagram
+	Most       int             `json:",omitempty"` // of inline data: its first piece is as long as was granted, less 2 and this; 0: as it says
 	Imm        uint32          `json:",omitempty"`
 	CompareAdd uint64          `json:",omitempty"`
 	Swap       uint64          `json:",omitempty"`
@@ -132,7 +145,7 @@ func (r *Request) atomic() bool {
 
 // sends reports whether the request takes a receive of the other side.
 func (r *Request) sends() bool {
-	return r.Op == verbs.WRSend || r.Op == verbs.WRSendImm || r.Op == verbs.WRRDMAWriteImm
+	return r.Op == verbs.WRSend || r.Op == verbs.WRSendImm || r.Op == verbs.WRSendInv || r.Op == verbs.WRRDMAWriteImm
 }
 
 // remote reports whether the request names memory of the other side, which may be written.
@@ -242,8 +255,14 @@ func (p *Program) Valid() error {
 		return fmt.Errorf("windows of type %d", p.Window)
 	case len(p.Steps) > maxSteps:
 		return fmt.Errorf("%d steps, at most %d", len(p.Steps), maxSteps)
-	case p.MTU < verbs.MTU256 || p.MTU > verbs.MTU4096 || p.Retries > 3 || p.RNRRetry > 3:
-		return fmt.Errorf("MTU %d, %d retries, %d retries for want of receives: want 1 to 5, and at most 3 retries of each kind", p.MTU, p.Retries, p.RNRRetry)
+	case p.MTU < verbs.MTU256 || p.MTU > verbs.MTU4096 || p.Retries > faultRetries || p.RNRRetry > lateRetries:
+		return fmt.Errorf("MTU %d, %d retries, %d retries for want of receives: want 1 to 5, at most %d, and at most %d", p.MTU, p.Retries, p.RNRRetry, faultRetries, lateRetries)
+	}
+	if p.RNRTimer > 31 || p.Timeout != 0 && (p.Timeout < 8 || p.Timeout > 14) {
+		return fmt.Errorf("codes %d of min_rnr_timer and %d of timeout: at most 31, and 8 to 14", p.RNRTimer, p.Timeout)
+	}
+	if err := p.validFaults(); err != nil {
+		return err
 	}
 	if p.CQE < 0 || p.CQE > maxNumber || p.Depth < 0 || p.Depth == 1 || p.Depth > queueDepth {
 		return fmt.Errorf("CQs of %d entries, queues of %d: at most %d and 2 to %d", p.CQE, p.Depth, maxNumber, queueDepth)
@@ -270,6 +289,22 @@ func (p *Program) Valid() error {
 	return nil
 }
 
+// validFaults says what is wrong with the faults.
+func (p *Program) validFaults() error {
+	all := 0
+	for _, f := range p.Faults {
+		known := f.Action == verbs.WireDrop || f.Action == verbs.WireCorrupt || f.Action == verbs.WireDelay || f.Action == verbs.WireDuplicate
+		if !known || f.To != 0 && f.To != 1 || f.Skip < 0 || f.Skip > maxNumber || f.Count < 1 || f.Delay < 0 || f.Delay > maxDelay || (f.Delay > 0) != (f.Action == verbs.WireDelay) {
+			return fmt.Errorf("a fault %+v: want one that drops, corrupts, delays (at most %d microseconds) or doubles packets to side 0 or 1", f, maxDelay)
+		}
+		all += f.Count
+	}
+	if all > maxFaults || len(p.Faults) > 0 && (p.UC || p.UD || p.Retries != faultRetries) {
+		return fmt.Errorf("%d faults: at most %d, on RC with %d retries", all, maxFaults, faultRetries)
+	}
+	return nil
+}
+
 // ofUC reports whether a UC queue pair has the operation.
 func ofUC(op verbs.WROpcode) bool {
 	return op == verbs.WRSend || op == verbs.WRSendImm || op == verbs.WRRDMAWrite || op == verbs.WRRDMAWriteImm
@@ -277,6 +312,12 @@ func ofUC(op verbs.WROpcode) bool {
 
 func (p *Program) validStep(s Step, piece func(Piece) error) error {
 	for _, r := range s.List {
+		if r.Most < 0 || r.Most > 3 || r.Most > 0 && (r.Flags&verbs.SendInline == 0 || len(r.Local) == 0) {
+			return fmt.Errorf("inline data of kind %d: 0 to 3, with a piece", r.Most)
+		}
+		if r.Op == verbs.WRSendInv && (p.Window != verbs.MWType2 || r.Remote.Window == 0) {
+			return errors.New("SEND_WITH_INV without a window of type 2")
+		}
 		if p.UC && !ofUC(r.Op) || p.UD && r.Op != verbs.WRSend && r.Op != verbs.WRSendImm {
 			return fmt.Errorf("opcode %d on UC or UD", r.Op)
 		}
@@ -305,7 +346,13 @@ func (p *Program) validStep(s Step, piece func(Piece) error) error {
 	if s.Kind == StepLimit && !p.SRQ {
 		return errors.New("a limit without an SRQ")
 	}
-	if s.Times < 0 || s.Times > maxNumber || s.Period < 0 || s.Period > maxPeriod || s.Kind == StepModer && s.N < 0 {
+	if s.Late < 0 || s.Late > maxDelay || s.Times > maxNumber && len(s.List) > 1 {
+		return fmt.Errorf("a receive %d microseconds late, or %d times %d requests", s.Late, s.Times, len(s.List))
+	}
+	if len(p.Faults) > 0 && s.Kind == StepModify && s.Mask&^modifiedUnderFaults != 0 {
+		return fmt.Errorf("a change of the attributes %#x, while retries make faults good", uint32(s.Mask))
+	}
+	if s.Times < 0 || s.Times > maxTimes || s.Period < 0 || s.Period > maxPeriod || s.Kind == StepModer && s.N < 0 {
 		return fmt.Errorf("%d times, %d completions, a period of %d", s.Times, s.N, s.Period)
 	}
 	if s.Kind == StepModify && (s.Mask&^modified != 0 || s.Mask == 0 || s.N < 0) {

@@ -24,6 +24,7 @@ type Local struct {
 	Target spec.Target
 	Seed   uint64
 	Text   bool         // outcomes are compared with those of another target
+	Tap    bool         // the frames of each program are looked at (capability tap)
 	Ended  func() error // why no other program is to run; nil: all are
 }
 
@@ -36,6 +37,9 @@ func (l *Local) Run(list []Program) (out []*Outcome, err error) {
 	}
 	err = l.on(len(list), func(c *spec.C) {
 		s := NewSession(c, l.Text)
+		if s.tap = l.Tap; l.Tap && !c.Has("tap") {
+			c.Errorf("the target does not let its frames be seen")
+		}
 		for i := range list {
 			if l.Ended != nil && l.Ended() != nil {
 				return
@@ -53,17 +57,17 @@ func (l *Local) Run(list []Program) (out []*Outcome, err error) {
 }
 
 // Has is what programs may use of a target.
-type Has struct{ Atomic, SRQ, UC, Resize, Events, Rereg, Moderation, SQD, MW1, MW2, UD, IPv6 bool }
+type Has struct{ Atomic, SRQ, UC, Resize, Events, Rereg, Moderation, SQD, MW1, MW2, UD, IPv6, Inject bool }
 
 // And is what both have.
 func (h Has) And(o Has) Has {
-	return Has{h.Atomic && o.Atomic, h.SRQ && o.SRQ, h.UC && o.UC, h.Resize && o.Resize, h.Events && o.Events, h.Rereg && o.Rereg, h.Moderation && o.Moderation, h.SQD && o.SQD, h.MW1 && o.MW1, h.MW2 && o.MW2, h.UD && o.UD, h.IPv6 && o.IPv6}
+	return Has{h.Atomic && o.Atomic, h.SRQ && o.SRQ, h.UC && o.UC, h.Resize && o.Resize, h.Events && o.Events, h.Rereg && o.Rereg, h.Moderation && o.Moderation, h.SQD && o.SQD, h.MW1 && o.MW1, h.MW2 && o.MW2, h.UD && o.UD, h.IPv6 && o.IPv6, h.Inject && o.Inject}
 }
 
 // Has returns what the target has.
 func (l *Local) Has() (h Has, err error) {
 	err = l.on(1, func(c *spec.C) {
-		h = Has{Atomic: c.Has("atomic"), SRQ: c.Has("srq"), UC: c.Has("uc"), Resize: c.Has("resize"), Events: c.Has("events"), Rereg: c.Has("rereg"), Moderation: c.Has("cq.moderation"), SQD: c.Has("sqd"), MW1: c.Has("mw.t1"), MW2: c.Has("mw.t2"), UD: true, IPv6: NewSession(c, false).ipv6 != nil}
+		h = Has{Atomic: c.Has("atomic"), SRQ: c.Has("srq"), UC: c.Has("uc"), Resize: c.Has("resize"), Events: c.Has("events"), Rereg: c.Has("rereg"), Moderation: c.Has("cq.moderation"), SQD: c.Has("sqd"), MW1: c.Has("mw.t1"), MW2: c.Has("mw.t2"), UD: true, IPv6: NewSession(c, false).ipv6 != nil, Inject: injects(c)}
 	})
 	return h, err
 }

@@ -17,12 +17,41 @@ const arrival = 20 * time.Millisecond
 func (r *run) send(i, from int, s *Step, list []Request) {
 	k := s.Side
 	q := r.qm[k]
-	list = list[:min(len(list), int(q.Cap.MaxSendWR)-1)]
-	if !r.room(i, k, len(list)+1) {
+	mark := 1
+	if s.Leave && q.Plain() { // the queue may be full
+		mark = 0
+	}
+	list = list[:min(len(list), int(q.Cap.MaxSendWR)-mark)]
+	if !r.room(i, k, len(list)+mark) {
 		return
 	}
-	var wrs []verbs.SendWR
-	var posted []model.Request
+	wrs, posted := r.build(i, from, k, list)
+	if len(wrs) == 0 {
+		return
+	}
+	if q.Outstanding()+len(wrs) == int(q.Cap.MaxSendWR) { // else nothing makes room again
+		wrs[len(wrs)-1].Flags |= verbs.SendSignaled
+		posted[len(wrs)-1].Flags |= verbs.SendSignaled
+	}
+	if !r.post(i, k, wrs, posted) {
+		return
+	}
+	switch {
+	case q.Drained():
+	case s.Leave && q.Plain() && mark == 0 && !r.world.Lossy:
+		r.settle()
+		r.certain(i)
+	case q.Outstanding() == int(q.Cap.MaxSendWR):
+		r.take(i, r.cq(k, false), wrs[len(wrs)-1].ID)
+		r.certain(i)
+	default:
+		r.mark(i, k)
+	}
+}
+
+// build makes requests of side k, without those that cannot be posted.
+func (r *run) build(i, from, k int, list []Request) (wrs []verbs.SendWR, posted []model.Request) {
+	invalidates := false
 	for n := range list {
 		x := &list[n]
 		names, _ := x.remote()
@@ -57,19 +86,18 @@ func (r *run) send(i, from int, s *Step, list []Request) {
 		} else {
 			m.Remote.Mem, m.Remote.MR = r.mm[0], r.rm[0]
 		}
+		if x.Op == verbs.WRSendInv { // a key that is not the peer's makes it fail in one of many ways (MW-022)
+			mw := r.mws[x.Remote.Window-1]
+			if invalidates || mw == nil || mw.model.MR == nil || mw.model.QP != r.qm[1-k] || r.qm[k].Drained() {
+				continue
+			}
+			invalidates = true
+			w.Imm = mw.mw.RKey()
+			m.Imm, m.Inv = w.Imm, &mw.model
+		}
 		wrs, posted = append(wrs, w), append(posted, m)
 	}
-	if len(wrs) == 0 || !r.post(i, k, wrs, posted) {
-		return
-	}
-	switch {
-	case q.Drained():
-	case s.Leave && q.Plain():
-		r.settle()
-		r.certain(i)
-	default:
-		r.mark(i, k)
-	}
+	return wrs, posted
 }
 
 // mark posts a request behind those of a step, up to whose completion it polls.
@@ -79,6 +107,9 @@ func (r *run) mark(i, k int) {
 		w.Opcode, m.Op = verbs.WRSend, verbs.WRSend
 		r.address(k, &w, &m)
 		w.RemoteQKey, m.QKey = noQKey, noQKey
+	}
+	if q, p := r.qm[k], r.qm[1-k]; r.world.Lossy && q.State == verbs.QPSRTS && p.State != verbs.QPSErr && !q.Sure(&m) {
+		r.c.T.Sleep(recovery)
 	}
 	if r.post(i, k, []verbs.SendWR{w}, []model.Request{m}) {
 		r.take(i, r.cq(k, false), w.ID)
@@ -201,6 +232,9 @@ func (r *run) completion(i, n int, w *verbs.WC) {
 		r.say(map[bool]string{false: "send queue of ", true: "receive queue of "}[recv]+side(k), "%s", describe(w, recv))
 	}
 	r.judge(i, "ibv_poll_cq", r.cm[n].Completion(w))
+	if w.Status != verbs.WCSuccess && w.Status != verbs.WCWRFlushErr {
+		r.calm()
+	}
 }
 
 // poll takes up to count completions that wait in a CQ, in calls of so many.

@@ -61,6 +61,10 @@ func (p *Program) Source(name string, d *Difference) string {
 	}) {
 		b.WriteString("q := [2]*kit.QP{p.A, p.B}\n")
 	}
+	for _, f := range p.Faults {
+		fmt.Fprintf(&b, "kit.Inject(c, verbs.WireRule{Match: verbs.WireMatchDestQPN, DestQPN: %s.QPN(), Skip: %d, Count: %d, Action: %d, Delay: %d * 1000})\n",
+			[2]string{"p.A", "p.B"}[f.To], f.Skip, f.Count, f.Action, f.Delay)
+	}
 	fmt.Fprintf(&b, "for _, access := range []verbs.AccessFlags{")
 	for i, r := range p.Regions {
 		if i > 0 {
@@ -134,12 +138,19 @@ func (d *Difference) source(b *strings.Builder, name string) {
 }
 
 func (p *Program) sourceStep(b *strings.Builder, i int, s *Step) {
+	if s.Kind == StepError || s.Kind == StepDrain || s.Kind == StepRenew {
+		p.sourceUnderWay(b, i, s)
+	}
 	sourceOther(b, i, s)
 	switch s.Kind {
 	case StepRecv:
 		queue := fmt.Sprintf("q[%d]", s.Side)
 		if p.SRQ {
 			queue = "s"
+		}
+		if s.Times > 1 {
+			fmt.Fprintf(b, "for range %d {\n", s.Times)
+			defer b.WriteString("}\n")
 		}
 		fmt.Fprintf(b, "_, err%d := %s.PostRecv(c.T, []verbs.RecvWR{{ID: %d, SGEs: %s}})\nc.Observe(%q, verbs.ErrnoName(verbs.ErrnoOf(err%d)))\n",
 			i, queue, idOf(i, 0), sourcePieces(s.Pieces), fmt.Sprintf("step %d: post_recv", i+1), i)
@@ -148,23 +159,11 @@ func (p *Program) sourceStep(b *strings.Builder, i int, s *Step) {
 			fmt.Fprintf(b, "for range %d {\n", s.Times)
 			defer b.WriteString("}\n")
 		}
-		fmt.Fprintf(b, "_, err%d := q[%d].TryPost(c, []verbs.SendWR{\n", i, s.Side)
-		for n, r := range s.List {
-			fmt.Fprintf(b, "{ID: %d, Opcode: %s, Flags: %s, SGEs: %s", idOf(i, n), opWords[r.Op], flagWords(uint64(r.Flags), sendWords, "verbs.SendFlags"), sourcePieces(r.Local))
-			if names, _ := r.remote(); names {
-				fmt.Fprintf(b, ", RemoteAddr: m[%d].Addr(%d), RKey: m[%d].MR.RKey()%s", r.Remote.Region, r.Remote.Off, r.Remote.Region, wrongKey(r.Remote))
-			}
-			if p.UD {
-				fmt.Fprintf(b, ", AH: ah, RemoteQPN: q[%d].QPN(), RemoteQKey: kit.QKey%s", 1-s.Side, map[bool]string{true: " ^ 1"}[r.BadQKey])
-			}
-			if r.Imm != 0 {
-				fmt.Fprintf(b, ", Imm: %#x", r.Imm)
-			}
-			if r.atomic() {
-				fmt.Fprintf(b, ", CompareAdd: %d, Swap: %d", r.CompareAdd, r.Swap)
-			}
-			b.WriteString("},\n")
+		if s.Late > 0 {
+			fmt.Fprintf(b, "// The receive for it, of pieces %s, is posted %d microseconds later.\n", sourcePieces(s.Pieces), s.Late)
 		}
+		fmt.Fprintf(b, "_, err%d := q[%d].TryPost(c, []verbs.SendWR{\n", i, s.Side)
+		p.sourceList(b, i, s)
 		last := "Opcode: verbs.WRRDMAWrite"
 		if p.UD {
 			last = fmt.Sprintf("Opcode: verbs.WRSend, AH: ah, RemoteQPN: q[%d].QPN(), RemoteQKey: %#x", 1-s.Side, noQKey)
@@ -190,6 +189,39 @@ func (p *Program) sourceStep(b *strings.Builder, i int, s *Step) {
 		}
 		b.WriteString("for _, x := range q {\nx.ModifyState(c, verbs.QPSErr)\nx.ModifyState(c, verbs.QPSReset)\n}\np.Connect(c)\n")
 	}
+}
+
+// sourceList writes the requests of a step.
+func (p *Program) sourceList(b *strings.Builder, i int, s *Step) {
+	for n, r := range s.List {
+		fmt.Fprintf(b, "{ID: %d, Opcode: %s, Flags: %s, SGEs: %s", idOf(i, n), opWords[r.Op], flagWords(uint64(r.Flags), sendWords, "verbs.SendFlags"), sourcePieces(r.Local))
+		if names, _ := r.remote(); names {
+			fmt.Fprintf(b, ", RemoteAddr: m[%d].Addr(%d), RKey: m[%d].MR.RKey()%s", r.Remote.Region, r.Remote.Off, r.Remote.Region, wrongKey(r.Remote))
+		}
+		if p.UD {
+			fmt.Fprintf(b, ", AH: ah, RemoteQPN: q[%d].QPN(), RemoteQKey: kit.QKey%s", 1-s.Side, map[bool]string{true: " ^ 1"}[r.BadQKey])
+		}
+		if r.Op == verbs.WRSendInv {
+			fmt.Fprintf(b, ", Imm: 0 /* the key of window %d */", r.Remote.Window)
+		}
+		if r.Imm != 0 {
+			fmt.Fprintf(b, ", Imm: %#x", r.Imm)
+		}
+		if r.atomic() {
+			fmt.Fprintf(b, ", CompareAdd: %d, Swap: %d", r.CompareAdd, r.Swap)
+		}
+		b.WriteString("},\n")
+	}
+}
+
+// sourceUnderWay writes the requests that a change of the state meets.
+func (p *Program) sourceUnderWay(b *strings.Builder, i int, s *Step) {
+	if len(s.List) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "_, err%d := q[%d].TryPost(c, []verbs.SendWR{\n", i, s.Side)
+	p.sourceList(b, i, s)
+	fmt.Fprintf(b, "})\nc.Observe(%q, verbs.ErrnoName(verbs.ErrnoOf(err%d)))\n", fmt.Sprintf("step %d: post_send", i+1), i)
 }
 
 func sourcePieces(l []Piece) string {
@@ -219,7 +251,7 @@ var sendWords = []word{{uint64(verbs.SendFence), "verbs.SendFence"}, {uint64(ver
 	{uint64(verbs.SendSolicited), "verbs.SendSolicited"}, {uint64(verbs.SendInline), "verbs.SendInline"}}
 
 var opWords = map[verbs.WROpcode]string{verbs.WRRDMAWrite: "verbs.WRRDMAWrite", verbs.WRRDMAWriteImm: "verbs.WRRDMAWriteImm", verbs.WRSend: "verbs.WRSend",
-	verbs.WRSendImm: "verbs.WRSendImm", verbs.WRRDMARead: "verbs.WRRDMARead", verbs.WRAtomicCmpSwp: "verbs.WRAtomicCmpSwp", verbs.WRAtomicFetchAdd: "verbs.WRAtomicFetchAdd"}
+	verbs.WRSendImm: "verbs.WRSendImm", verbs.WRSendInv: "verbs.WRSendInv", verbs.WRRDMARead: "verbs.WRRDMARead", verbs.WRAtomicCmpSwp: "verbs.WRAtomicCmpSwp", verbs.WRAtomicFetchAdd: "verbs.WRAtomicFetchAdd"}
 
 func flagWords(v uint64, words []word, typ string) string {
 	var l []string

@@ -14,20 +14,38 @@ import (
 func (r *run) step(i int, s *Step) {
 	switch s.Kind {
 	case StepRecv:
-		r.recv(i, s)
+		for n := range min(max(1, s.Times), marker) {
+			if !r.ended {
+				r.recv(i, n, s)
+			}
+		}
 	case StepSend:
+		if s.Late > 0 && r.late(i, s) {
+			return
+		}
+		list := r.granted(s)
 		for range max(1, s.Times) {
 			from := 0
-			for _, to := range r.p.groups(s.List, r.awaited[1-s.Side]) {
-				if r.ended || r.qm[s.Side].Drained() && (from > 0 || !r.qm[s.Side].Plain()) {
-					return // what waits in SQD runs at once later, and one group alone may
+			for _, to := range r.p.groups(list, r.awaited[1-s.Side]) {
+				for from < to {
+					if r.ended || r.qm[s.Side].Drained() && (from > 0 || !r.qm[s.Side].Plain()) {
+						return // what waits in SQD runs at once later, and one group alone may
+					}
+					some := list[from:to]
+					if r.world.Lossy {
+						some = some[:r.together(i, s.Side, some)]
+					}
+					r.send(i, from, s, some)
+					from += len(some)
 				}
-				r.send(i, from, s, s.List[from:to])
-				from = to
 			}
 		}
 	case StepError:
+		if l, ok := r.launch(i, s); ok {
+			r.qm[s.Side].Interrupted(l)
+		}
 		r.toError(i, s.Side)
+		r.calm()
 	case StepDereg:
 		if m := r.mrs[s.Region]; m != nil {
 			err := m.Dereg(r.c.T)
@@ -87,6 +105,25 @@ func (r *run) step(i int, s *Step) {
 	}
 }
 
+// granted are the requests of a step, with inline data about the most that the queue pair was granted.
+func (r *run) granted(s *Step) []Request {
+	list := s.List
+	for n := range list {
+		if list[n].Most == 0 {
+			continue
+		}
+		if &list[0] == &s.List[0] {
+			list = slices.Clone(list)
+		}
+		x := &list[n]
+		x.Local = slices.Clone(x.Local)
+		first, rest := &x.Local[0], length(x.Local[1:])
+		first.Len = min(max(0, int(r.qm[s.Side].Cap.MaxInline)+x.Most-2-rest), maxLen)
+		first.Off = min(first.Off, regionSize+guard-first.Len)
+	}
+	return list
+}
+
 // attributes are what StepModify sets.
 func (s *Step) attributes() verbs.QPAttr {
 	n := func(most int) uint8 { return uint8(min(s.N, most)) }
@@ -97,6 +134,9 @@ func (s *Step) attributes() verbs.QPAttr {
 // drain brings a side to SQD, or back to RTS, where what was posted in between runs.
 func (r *run) drain(i int, s *Step) {
 	k := s.Side
+	if !r.qm[k].Drained() && r.drainUnderWay(i, s) {
+		return
+	}
 	if !r.qm[k].Drained() {
 		r.modify(i, k, &verbs.QPAttr{State: verbs.QPSSQD, EnSQDAsyncNotify: s.N != 0}, verbs.QPMaskState|verbs.QPMaskEnSQDAsyncNotify)
 		return
@@ -176,6 +216,7 @@ func (r *run) restart(i int) {
 		return
 	}
 	r.dropWindows()
+	r.calm()
 	for k := range r.qps {
 		r.modify(i, k, &verbs.QPAttr{State: verbs.QPSReset}, verbs.QPMaskState)
 	}
@@ -194,6 +235,9 @@ func (r *run) renew(i int, s *Step) {
 	}
 	r.dropWindows()
 	r.renewed = i
+	if l, ok := r.launch(i, s); ok {
+		r.qm[s.Side].Interrupted(l)
+	}
 	for _, k := range []int{s.Side, 1 - s.Side} {
 		r.qps[k].DestroyNow(r.c)
 		r.judge(i, "ibv_destroy_qp", r.qm[k].Destroy(nil))
@@ -206,6 +250,9 @@ func (r *run) renew(i int, s *Step) {
 	}
 	if r.ended {
 		return
+	}
+	if r.calm(); len(s.List) > 0 {
+		r.settle()
 	}
 	o := r.options()
 	if r.srq != nil {
@@ -244,40 +291,63 @@ func (r *run) reserved(n int) int {
 	return most
 }
 
-func (r *run) recv(i int, s *Step) {
-	q, post := r.qm[s.Side], r.qps[s.Side].PostRecv
-	depth := int(q.Cap.MaxRecvWR)
-	if r.srq != nil {
-		post, depth = r.srq.PostRecv, r.sm.Cap
+func (r *run) recv(i, n int, s *Step) {
+	if r.roomForRecv(i, s.Side, s.Pieces) {
+		r.judgeRecv(i, n, s.Side, s.Pieces, r.postRecv(i, n, s.Side, s.Pieces))
 	}
-	if !r.usable(s.Pieces) || q.Posted() >= min(depth, queueDepth) {
-		return
+}
+
+// roomForRecv makes room for a receive of a side in its queue and its CQ, by polling.
+func (r *run) roomForRecv(i, side int, pieces []Piece) bool {
+	depth := int(r.qm[side].Cap.MaxRecvWR)
+	if r.srq != nil {
+		depth = r.sm.Cap
+	}
+	if r.world.Lossy && r.qm[side].State == verbs.QPSErr { // retries may have taken longer than the simulator looks for receives then
+		return false
+	}
+	if !r.usable(pieces) || r.qm[side].Posted() >= min(depth, queueDepth) {
+		return false
 	}
 	for k := range r.qps {
-		if k != s.Side && r.srq == nil {
+		if k != side && r.srq == nil {
 			continue
 		}
 		if n := r.cq(k, true); r.reserved(n)+2 > r.cm[n].Cap {
 			r.poll(i, n, r.cm[n].Cap)
 			if r.reserved(n)+2 > r.cm[n].Cap {
-				return
+				return false
 			}
 		}
 	}
-	id := idOf(i, 0) | received
-	_, err := post(r.c.T, []verbs.RecvWR{{ID: id, SGEs: r.sges(s.Pieces)}})
-	r.call("step %d: post_recv: %s", i+1, errnoName(err))
+	return !r.ended
+}
+
+// postRecv is ibv_post_recv, or ibv_post_srq_recv.
+func (r *run) postRecv(i, n, side int, pieces []Piece) error {
+	post := r.qps[side].PostRecv
 	if r.srq != nil {
-		err = r.sm.PostRecv(id, r.pieces(s.Pieces), err)
+		post = r.srq.PostRecv
+	}
+	_, err := post(r.c.T, []verbs.RecvWR{{ID: idOf(i, n) | received, SGEs: r.sges(pieces)}})
+	r.call("step %d: post_recv: %s", i+1, errnoName(err))
+	return err
+}
+
+// judgeRecv tells the model of a receive that was posted.
+func (r *run) judgeRecv(i, n, side int, pieces []Piece, err error) {
+	id := idOf(i, n) | received
+	if r.srq != nil {
+		err = r.sm.PostRecv(id, r.pieces(pieces), err)
 	} else {
-		err = q.PostRecv(id, r.pieces(s.Pieces), err)
+		err = r.qm[side].PostRecv(id, r.pieces(pieces), err)
 	}
 	if !r.judge(i, "ibv_post_recv", err) {
 		return
 	}
 	for k := range r.awaited {
-		if k == s.Side || r.srq != nil {
-			r.awaited[k] = append(r.awaited[k], s.Pieces...)
+		if k == side || r.srq != nil {
+			r.awaited[k] = append(r.awaited[k], pieces...)
 		}
 	}
 }
@@ -323,8 +393,10 @@ func (r *run) usable(l []Piece) bool {
 	return true
 }
 
-// events takes the events of the channel.
+// events takes the events of the channel. Of those that a device is free to give, and of the order in which CQs give
+// theirs, it says nothing: two devices may differ.
 func (r *run) events(i int) {
+	var names []string
 	for r.ch != nil && !r.ended {
 		wait := patience
 		if !r.awaitsEvent() {
@@ -332,7 +404,8 @@ func (r *run) events(i int) {
 		}
 		cq, err := r.ch.Event(r.c.T, wait)
 		if errors.Is(err, syscall.EAGAIN) {
-			r.call("step %d: no event", i+1)
+			slices.Sort(names)
+			r.call("step %d: events of %q", i+1, names)
 			for _, m := range r.cm {
 				r.judge(i, "ibv_get_cq_event", m.Event(false))
 			}
@@ -344,7 +417,9 @@ func (r *run) events(i int) {
 			r.judge(i, "ibv_get_cq_event", model.EventOfGone())
 			return
 		}
-		r.call("step %d: event of %s", i+1, r.cm[n].Name)
+		if r.out.Streams != nil && r.cm[n].Determined() {
+			names = append(names, r.cm[n].Name)
+		}
 		r.ch.Ack(r.c.T, cq, 1)
 		r.judge(i, "ibv_get_cq_event", r.cm[n].Event(true))
 	}

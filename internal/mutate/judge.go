@@ -24,10 +24,11 @@ const (
 	crashed   = "crashed"     // the simulator panicked, hung or took all memory, and nothing else noticed
 	unnoticed = "not noticed" // a case or a drawn program did something else than without it, and nothing failed
 	same      = "same"        // all that came to it did the same as without it
+	alike     = "equivalent"  // the same, and so do and send all of 2,000 drawn programs, of which some come to it
 	unreached = "not reached" // no case and no drawn program came to it
 )
 
-var fates = []string{killed, crashed, unnoticed, same, unreached}
+var fates = []string{killed, crashed, unnoticed, same, alike, unreached}
 
 // verdict is what became of a mutant.
 type verdict struct {
@@ -54,6 +55,8 @@ type round struct {
 	drawn    map[int]bool      // by mutant, whether drawn programs come to it
 	baseline map[string]string // by case, a hash of what it saw
 	random   string            // a hash of what drawn programs did
+	met      map[int]bool      // by mutant, whether the programs of the digest come to it
+	digest   string            // of what they did and sent
 }
 
 // record is the part of a run's record that is needed.
@@ -74,10 +77,14 @@ const (
 
 // run starts the program with a mutant, or with none (-1), and returns its output. A mutant that hangs or takes too much memory is killed.
 func (j *judge) run(ctx context.Context, n int, reached string, args ...string) (out []byte, status int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	limit := patience
+	if n < 0 {
+		limit = time.Hour // of the whole suite
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, j.program, args...)
-	cmd.Env = append(os.Environ(), "RDMASIM_MUTATION="+strconv.Itoa(n), "RDMASIM_MUTATION_REACHED="+reached, "GOMAXPROCS=1")
+	cmd.Env = append(os.Environ(), "RDMASIM_MUTATION="+strconv.Itoa(n), "RDMASIM_MUTATION_REACHED="+reached, "RDMASIM_MUTATION_COUNT="+strconv.Itoa(j.mutants), "GOMAXPROCS=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // its workers have process groups of their own
 	cmd.Cancel = func() error {
 		for _, p := range session(cmd.Process.Pid) {
@@ -171,13 +178,42 @@ func (j *judge) draw(ctx context.Context, n int, profile, reached string) (out [
 	return j.run(ctx, n, reached, "random", "--target=sim", "--profile", profile, "--programs", strconv.Itoa(j.programs), "--shrink", "1ms", "--coverage")
 }
 
+// alikePrograms is how many programs tell whether a mutant is equivalent.
+const alikePrograms = 2000
+
+// digest runs these programs, with the wire tapped.
+func (j *judge) digest(ctx context.Context, n int, profile, reached string) (string, error) {
+	out, status, err := j.run(ctx, n, reached, "random", "--target=sim", "--profile", profile, "--programs", strconv.Itoa(alikePrograms), "--seed", "2", "--shrink", "1ms", "--digest")
+	return fmt.Sprintf("%d %s", status, hash(out)), err
+}
+
+// equivalent tells whether drawn programs come to a mutant, and all of them do and send the same as without it.
+func (j *judge) equivalent(ctx context.Context, n int) (bool, error) {
+	met := false
+	for _, r := range j.rounds {
+		if !r.met[n] {
+			continue
+		}
+		met = true
+		if got, err := j.digest(ctx, n, r.profile, ""); err != nil || got != r.digest {
+			return false, err
+		}
+	}
+	return met, nil
+}
+
 // survey runs everything on a profile without a mutant: what cases see, and which mutants each comes to.
-func (j *judge) survey(ctx context.Context, profile string, parallel int, progress func(done, all int)) error {
-	outcomes, seen, err := j.suite(ctx, -1, profile, "", nil)
+func (j *judge) survey(ctx context.Context, profile string) error {
+	folder, err := os.MkdirTemp(j.dir, "reached")
 	if err != nil {
 		return err
 	}
-	r := &round{profile: profile}
+	defer os.RemoveAll(folder)
+	outcomes, seen, err := j.suite(ctx, -1, profile, folder, nil)
+	if err != nil {
+		return err
+	}
+	r := &round{profile: profile, baseline: seen, reaches: map[int][]string{}, drawn: map[int]bool{}, met: map[int]bool{}}
 	for id, o := range outcomes {
 		switch o {
 		case "pass", "pass-deviation":
@@ -189,61 +225,75 @@ func (j *judge) survey(ctx context.Context, profile string, parallel int, progre
 	if len(r.ids) == 0 {
 		return fmt.Errorf("no case passes on %s without a mutant: run bin/conform --target=sim first", profile)
 	}
-	slices.Sort(r.ids)
-	r.baseline = seen
-	sets := make([][]int, len(r.ids)+1)
-	err = each(ctx, parallel, len(sets), func(i int) error {
-		reached := filepath.Join(j.dir, fmt.Sprintf("reached.%d", i))
-		if err := os.WriteFile(reached, make([]byte, j.mutants), 0o644); err != nil {
-			return err
-		}
-		defer os.Remove(reached)
-		if i == len(r.ids) {
-			out, status, err := j.draw(ctx, -1, profile, reached)
-			if err != nil {
-				return err
-			}
-			if status != 0 {
-				return fmt.Errorf("drawn programs fail on %s without a mutant: run bin/conform random --target=sim first\n%s", profile, out)
-			}
-			r.random = hash(out)
-		} else if _, _, err := j.suite(ctx, -1, profile, reached, r.ids[i:i+1]); err != nil {
-			return err
-		}
-		set, err := os.ReadFile(reached)
-		if err != nil {
-			return err
-		}
-		for n, b := range set {
-			if b != 0 {
-				sets[i] = append(sets[i], n)
-			}
-		}
-		return nil
-	}, progress)
+	out, status, err := j.draw(ctx, -1, profile, folder)
 	if err != nil {
 		return err
 	}
-	order := make([]int, len(r.ids))
-	for i := range order {
-		order[i] = i
+	if status != 0 {
+		return fmt.Errorf("drawn programs fail on %s without a mutant: run bin/conform random --target=sim first\n%s", profile, out)
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return len(sets[a]) - len(sets[b]) })
-	r.reaches, r.drawn = map[int][]string{}, map[int]bool{}
-	for _, i := range order {
-		for _, n := range sets[i] {
-			r.reaches[n] = append(r.reaches[n], r.ids[i])
+	r.random = hash(out)
+	again, err := os.MkdirTemp(j.dir, "reached")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(again)
+	if r.digest, err = j.digest(ctx, -1, profile, again); err != nil {
+		return err
+	}
+	met, err := j.reached(again, drawnID)
+	if err != nil {
+		return err
+	}
+	for _, n := range met {
+		r.met[n] = true
+	}
+	// What a process comes to before its first case, each process comes to.
+	early, err := j.reached(folder, "start")
+	if err != nil {
+		return err
+	}
+	slices.Sort(r.ids)
+	sets := map[string][]int{}
+	for _, id := range append(slices.Clone(r.ids), drawnID) {
+		if sets[id], err = j.reached(folder, id); err != nil {
+			return err
 		}
 	}
-	for _, n := range sets[len(r.ids)] {
+	for _, n := range append(sets[drawnID], early...) {
 		r.drawn[n] = true
+	}
+	slices.SortStableFunc(r.ids, func(a, b string) int { return len(sets[a]) - len(sets[b]) })
+	for _, id := range r.ids {
+		set := append(sets[id], early...)
+		slices.Sort(set)
+		for _, n := range slices.Compact(set) {
+			r.reaches[n] = append(r.reaches[n], id)
+		}
 	}
 	j.rounds = append(j.rounds, r)
 	return nil
 }
 
-// first is how many cases are tried before all others that come to a mutant.
-const first = 24
+// drawnID is what drawn programs run as.
+const drawnID = "random"
+
+// reached is which mutants a case has come to.
+func (j *judge) reached(folder, id string) (all []int, err error) {
+	set, err := os.ReadFile(filepath.Join(folder, id))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil // it found out that it cannot run
+	}
+	for n, b := range set {
+		if b != 0 {
+			all = append(all, n)
+		}
+	}
+	return all, err
+}
+
+// firstCases is how many cases are tried before all others that come to a mutant.
+const firstCases = 24
 
 // try judges one mutant: profile by profile, until something notices it.
 func (j *judge) try(ctx context.Context, n int, s site) (verdict, error) {
@@ -263,14 +313,28 @@ func (j *judge) try(ctx context.Context, n int, s site) (verdict, error) {
 			v.By += " on " + r.profile
 		}
 	}
+	if v.Fate == same {
+		yes, err := j.equivalent(ctx, n)
+		if err != nil || ctx.Err() != nil {
+			return v, err
+		}
+		if yes {
+			v.Fate = alike
+		}
+	}
 	return v, nil
 }
 
 // tryOn judges one mutant on a profile.
 func (j *judge) tryOn(ctx context.Context, r *round, n int, v *verdict) error {
 	ids := r.reaches[n]
-	for len(ids) > 0 {
-		some := ids[:min(first, len(ids))]
+	for first := true; len(ids) > 0; first = false {
+		if !first && r.drawn[n] { // which is quick, and then the many cases
+			if done, err := j.tryDrawn(ctx, r, n, v); done || err != nil || ctx.Err() != nil {
+				return err
+			}
+		}
+		some := ids[:min(firstCases, len(ids))]
 		if len(ids) < len(r.reaches[n]) {
 			some = ids
 		}
@@ -295,13 +359,19 @@ func (j *judge) tryOn(ctx context.Context, r *round, n int, v *verdict) error {
 			}
 		}
 	}
-	if !r.drawn[n] {
+	if !r.drawn[n] || len(r.reaches[n]) > firstCases {
 		return nil
 	}
+	_, err := j.tryDrawn(ctx, r, n, v)
+	return err
+}
+
+// tryDrawn runs drawn programs on a mutant; done: they have noticed it.
+func (j *judge) tryDrawn(ctx context.Context, r *round, n int, v *verdict) (done bool, err error) {
 	out, status, err := j.draw(ctx, n, r.profile, "")
 	switch {
 	case err != nil || ctx.Err() != nil:
-		return err
+		return false, err
 	case status == 1 && bytes.Contains(out, []byte("leaves the model")):
 		v.Fate, v.By = killed, "random"
 	case status != 0:
@@ -309,7 +379,7 @@ func (j *judge) tryOn(ctx context.Context, r *round, n int, v *verdict) error {
 	case hash(out) != r.random && v.Fate == same:
 		v.Fate = unnoticed
 	}
-	return nil
+	return v.Fate == killed || v.Fate == crashed, nil
 }
 
 // each calls do for 0 to n-1, several at once, until one fails or ctx is done.

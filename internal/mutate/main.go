@@ -31,6 +31,9 @@ var rooms = []string{"sim/hca", "sim/mkey", "sim/odp", "sim/uar", "sim/kernel", 
 // target is the package that the simulated device consists of, with all that it imports: what is not in it, no case can reach.
 const target = "./conformance/target/simulator"
 
+// suite is the program that judges them.
+const suite = "./cmd/conform"
+
 // judges are packages below rooms that belong to those who watch and disturb the device: a judge does not notice its own faults.
 var judges = []string{"roce/fault", "roce/ladder", "roce/oracle", "roce/pcap"}
 
@@ -63,7 +66,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	flags.SetOutput(stderr)
 	sample := flags.Int("sample", 1000, "judge `N` mutants, drawn by --seed from all; 0: all")
 	seed := flags.Uint64("seed", 1, "`SEED` of the draw")
-	programs := flags.Int("programs", 200, "draw `N` programs for each mutant")
+	programs := flags.Int("programs", 1000, "draw `N` programs for each mutant")
 	profiles := flags.String("profiles", "connectx-5,connectx-5-ib,generic-roce", "run the suite on these `PROFILES`, until it notices the mutant on one")
 	jobs := flags.Int("jobs", runtime.NumCPU(), "judge `N` mutants at once")
 	shard := flags.String("shard", "0/1", "judge one part of the sample: `i/n` with i from 0, such as of an array job")
@@ -117,7 +120,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	}
 	defer os.RemoveAll(work)
 	say := func(s string) { fmt.Fprintln(stderr, "mutate:", s) }
-	program, kept, refused, err := compile(root, module, "./cmd/conform", work, some, sources, say)
+	program, kept, refused, err := compile(root, module, suite, work, some, sources, say)
 	if err != nil {
 		return err
 	}
@@ -125,15 +128,9 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		say("does not compile, left out: " + r)
 	}
 	j := &judge{program: program, dir: work, programs: *programs, mutants: len(kept)}
-	every := func(what string) func(done, all int) {
-		return func(done, all int) {
-			if done%100 == 0 || done == all {
-				say(fmt.Sprintf("%s: %d of %d", what, done, all))
-			}
-		}
-	}
 	for _, profile := range strings.Split(*profiles, ",") {
-		if err := j.survey(ctx, profile, *jobs, every(profile+": cases looked at")); err != nil {
+		say("runs the suite without a mutant on " + profile)
+		if err := j.survey(ctx, profile); err != nil {
 			return err
 		}
 	}
@@ -153,7 +150,11 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) error
 			mu.Unlock()
 		}
 		return err
-	}, every("mutants judged"))
+	}, func(done, all int) {
+		if done%20 == 0 || done == all {
+			say(fmt.Sprintf("mutants judged: %d of %d", done, all))
+		}
+	})
 	r := result{Seed: *seed, Sites: len(all), Sample: len(mine), Profiles: strings.Split(*profiles, ","), Programs: *programs}
 	for _, v := range verdicts {
 		if v == nil {
@@ -264,14 +265,18 @@ func report(w io.Writer, r result) {
 	}
 	table("package", packages, func(v verdict) string { return v.Package })
 	table("kind", slices.Clone(kinds), func(v verdict) string { return v.Kind })
-	detected := 0
+	detected, equivalent := 0, 0
 	for _, v := range r.Mutants {
+		if v.Fate == alike {
+			equivalent++
+		}
 		if v.Fate == killed || v.Fate == crashed {
 			detected++
 		}
 	}
-	if n := len(r.Mutants); n > 0 {
-		fmt.Fprintf(w, "%d of %d mutants are detected (%.1f %%), of %d places, seed %d\n", detected, n, 100*float64(detected)/float64(n), r.Sites, r.Seed)
+	if n := len(r.Mutants) - equivalent; n > 0 {
+		fmt.Fprintf(w, "%d of %d mutants are detected (%.1f %%), beside %d that are equivalent, of %d places, seed %d\n",
+			detected, n, 100*float64(detected)/float64(n), equivalent, r.Sites, r.Seed)
 	}
 	if r.Incomplete {
 		fmt.Fprintln(w, "incomplete: the run was interrupted")

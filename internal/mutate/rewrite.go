@@ -60,10 +60,30 @@ func rewrite(module string, src []byte, sites map[int]site) []byte {
 		out.Write(src[at:hi])
 		return out.String()
 	}
-	text := render(0, len(src), 0)
+	return importing(module, render(0, len(src), 0))
+}
+
+// importing adds the import of the package that mutants ask.
+func importing(module, text string) []byte {
 	// The import goes on the line of the package clause, so that lines before the first mutant stay.
 	clause := regexp.MustCompile(`(?m)^package \w+`).FindStringIndex(text)
 	return []byte(text[:clause[1]] + fmt.Sprintf("; import \"%s/%s\"", module, importPath) + text[clause[1]:])
+}
+
+// begins is where a case begins in the sources of the suite: the mutated program tells there whose what it reaches is.
+var begins = struct{ path, line string }{"conformance/spec/c.go", "func NewRunning(id string, seed uint64, ledger ...Deviation) *Running {\n"}
+
+// announced returns the file of begins with a call that tells which case begins.
+func announced(root, module string) ([]byte, error) {
+	src, err := os.ReadFile(filepath.Join(root, begins.path))
+	if err != nil {
+		return nil, err
+	}
+	before, after, ok := strings.Cut(string(src), begins.line)
+	if !ok {
+		return nil, fmt.Errorf("%s has no line %q, where a case begins: change begins in internal/mutate/rewrite.go", begins.path, strings.TrimSpace(begins.line))
+	}
+	return importing(module, before+begins.line+"\tmutation.Case(id)\n"+after), nil
 }
 
 // compile builds a program with all sites, and returns the sites in the order of their numbers. One that does not compile, such as a
@@ -93,6 +113,15 @@ func compile(root, module, main, dir string, sites []site, sources map[string][]
 		}
 		if err := write(importPath+"/mutation.go", mutationSource); err != nil {
 			return "", nil, nil, err
+		}
+		if main == suite {
+			text, err := announced(root, module)
+			if err != nil {
+				return "", nil, nil, err
+			}
+			if err := write(begins.path, text); err != nil {
+				return "", nil, nil, err
+			}
 		}
 		for path, some := range byFile {
 			if err := write(path, rewrite(module, sources[path], some)); err != nil {

@@ -157,7 +157,8 @@ func (t *Table) checkBind(k, w *Key, c prm.MKC, mkey uint32, va, n uint64) Resul
 }
 
 // Invalidate makes a key unusable on a SEND with invalidate from the peer of user
-// u. It reports whether the key allows that.
+// u. It reports whether the key allows that. A window that is free is no QP's, as after a local invalidation (k:sw/rxe/rxe_mw.c
+// rxe_do_invalidate_mw, which serves both).
 func (t *Table) Invalidate(u User, mkey uint32) Result {
 	k := t.At(mkey >> 8)
 	switch {
@@ -178,8 +179,10 @@ func (t *Table) Invalidate(u User, mkey uint32) Result {
 	if t.breaks(rule.InvalidatedKeyIsFree) {
 		return OK
 	}
-	k.free = true
-	prm.MKC(k.Context[:]).SetFree(true)
+	k.free, k.qpn = true, prm.MKeyQPNAny
+	c := prm.MKC(k.Context[:])
+	c.SetFree(true)
+	c.SetQPN(prm.MKeyQPNAny)
 	k.bind(window{})
 	return OK
 }

@@ -138,6 +138,10 @@ func TestBindAndInvalidate(t *testing.T) {
 	if r := tab.Invalidate(user, 2<<8|4); r != OK || tab.At(1).BoundWindows() != 0 {
 		t.Errorf("invalidate from the peer: %v, %d windows left", r, tab.At(1).BoundWindows())
 	}
+	again := bindRequest()
+	if again.user.QPN = 6; again.run(tab) != OK {
+		t.Error("a window that the peer has freed cannot be bound through another QP")
+	}
 }
 
 func TestBindRefused(t *testing.T) {
