@@ -354,6 +354,11 @@ func FuzzDatagram(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
+	e := sim.New(sim.Options{})
+	c := link.NewCable(e, prof.Link, "device", "wire")
+	k := &kept{}
+	c.End(0).Attach(k)
+	pool := new(roce.Pool)
 	f.Fuzz(func(t *testing.T, data []byte, segment int, truncated, v6 bool, from uint8) {
 		own, other := b, a
 		if v6 {
@@ -362,15 +367,12 @@ func FuzzDatagram(f *testing.F) {
 		if from%4 == 1 {
 			other = own // somebody forges it
 		}
-		e := sim.New(sim.Options{})
-		c := link.NewCable(e, prof.Link, "device", "wire")
-		k := &kept{}
-		c.End(0).Attach(k)
+		k.frames = k.frames[:0]
 		p := &Port{cfg: Config{Address: own}, peers: map[netip.Addr]*peer{}}
-		p.Attach(c.End(1), new(roce.Pool))
+		p.Attach(c.End(1), pool)
 		x := arrived{from: netip.AddrPortFrom(other, uint16(from)), tos: from, ttl: from}
 		p.split(data, segment, truncated, &x)
-		if err := e.Run(sim.Second); err != nil {
+		if err := e.Run(e.Now() + sim.Millisecond); err != nil {
 			t.Fatal(err)
 		}
 		n := uint64(1)
