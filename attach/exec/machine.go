@@ -88,7 +88,7 @@ func newMachine(cfg *Config) (_ *machine, err error) {
 		return nil, err
 	}
 	if m.wires != nil {
-		p = onWire(p, m.wires)
+		p = onWire(p, m.leastMTU())
 		m.prof = p
 	}
 	for k := range cfg.Devices {

@@ -46,7 +46,7 @@ func (cfg *Config) checkWire() error {
 		return nil
 	case len(cfg.Wire) != cfg.Devices:
 		return bad("--wire has %d addresses and --devices is %d: each device needs an address of its own", len(cfg.Wire), cfg.Devices)
-	case cfg.Profile.Link.InfiniBand:
+	case cfg.Profile.Resolved().Link.InfiniBand:
 		return bad("--wire carries RoCE v2: choose a profile without -ib")
 	case cfg.Guests > 0:
 		return bad("--wire and --guests: a guest's addresses are its own choice, and a UDP socket has one; leave one of them out")
@@ -76,14 +76,17 @@ func (m *machine) openWires(cfg *Config) (err error) {
 	return nil
 }
 
-// onWire is a profile for devices with sockets: with the MTU that the interfaces have.
-func onWire(p *profile.Profile, wires []*wire.Port) *profile.Profile {
+// onWire is a profile for devices with sockets on interfaces of an MTU.
+func onWire(p *profile.Profile, mtu int) *profile.Profile {
 	c := p.Clone()
-	for _, w := range wires {
-		c.Kernel.NetMTU = min(c.Kernel.NetMTU, w.MTU())
-	}
+	c.Kernel.NetMTU = min(c.Kernel.NetMTU, mtu)
 	c.HCA.AckReqPackets = min(c.HCA.AckReqPackets, wireAckFreq)
 	return c
+}
+
+// leastMTU is the MTU that all interfaces with sockets have.
+func (m *machine) leastMTU() int {
+	return slices.MinFunc(m.wires, func(a, b *wire.Port) int { return a.MTU() - b.MTU() }).MTU()
 }
 
 // wireIdentity is that of device k, which has the address of a socket. A session that follows another one at this address gives its queue

@@ -36,9 +36,9 @@ const rxeModule = "/sys/module/rdma_rxe"
 
 // openSocket binds a socket to an address.
 func openSocket(a netip.Addr) (*socket, error) {
-	family, bound := unix.AF_INET, unix.Sockaddr(&unix.SockaddrInet4{Port: roce.UDPPort, Addr: a.Unmap().As4()})
-	if a.Is6() {
-		family, bound = unix.AF_INET6, &unix.SockaddrInet6{Port: roce.UDPPort, Addr: a.As16()}
+	family, bound := unix.AF_INET6, unix.Sockaddr(&unix.SockaddrInet6{Port: roce.UDPPort, Addr: a.As16()})
+	if a.Is4() {
+		family, bound = unix.AF_INET, &unix.SockaddrInet4{Port: roce.UDPPort, Addr: a.As4()}
 	}
 	fd, err := unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
@@ -207,13 +207,9 @@ func (c *control) read(n int) (f facts) {
 
 // pathMTU is the MTU of the way to a peer as far as the kernel knows it; 0: it does not.
 func pathMTU(d *destination) int {
-	family, to := unix.AF_INET, unix.Sockaddr(&unix.SockaddrInet4{Port: roce.UDPPort, Addr: [4]byte{}})
-	opt := [2]int{unix.IPPROTO_IP, unix.IP_MTU}
+	family, to, opt := unix.AF_INET6, unix.Sockaddr(&unix.SockaddrInet6{Port: roce.UDPPort, Addr: d.addr.As16()}), [2]int{unix.IPPROTO_IPV6, unix.IPV6_MTU}
 	if d.addr.Is4() {
-		to = &unix.SockaddrInet4{Port: roce.UDPPort, Addr: d.addr.As4()}
-	} else {
-		family, to = unix.AF_INET6, &unix.SockaddrInet6{Port: roce.UDPPort, Addr: d.addr.As16()}
-		opt = [2]int{unix.IPPROTO_IPV6, unix.IPV6_MTU}
+		family, to, opt = unix.AF_INET, &unix.SockaddrInet4{Port: roce.UDPPort, Addr: d.addr.As4()}, [2]int{unix.IPPROTO_IP, unix.IP_MTU}
 	}
 	fd, err := unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
