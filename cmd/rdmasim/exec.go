@@ -122,7 +122,7 @@ the program, or 2 if it cannot be started.`,
 	f.IntVar(&cfg.Devices, "devices", 1, "number of adapters; a cable joins two, a switch joins more")
 	f.IntVar(&cfg.Guests, "guests", 0, "number of functions for virtual machines on the same network (rdmasim vm --connect)")
 	f.StringVar(&cfg.Socket, "socket", "", "`PATH` of the socket of the guest's function; several have PATH.0, PATH.1 and so on")
-	f.StringSliceVar(&wires, "wire", nil, "join the device with other machines, and real adapters, by RoCE v2 on UDP port 4791 of this `udp:ADDRESS` of the machine; peers find it by the address (docs/multihost.md)")
+	f.StringSliceVar(&wires, "wire", nil, "join the device with those of other machines by RoCE v2 on UDP port 4791 of this `ADDRESS` of the machine, such as udp:192.0.2.1; peers find the device by it (docs/multihost.md)")
 	f.StringSliceVar(&allow, "allow", nil, "with --wire: take datagrams only from this `NETWORK`, such as 192.0.2.0/24, or address, and send only there; may be repeated")
 	f.Uint64Var(&cfg.Seed, "seed", 1, "seed of the device's random choices")
 	f.StringVar(&cfg.Pcap, "pcap", "", "write the frames to this pcapng `FILE`, with virtual time in nanoseconds")
