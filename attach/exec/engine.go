@@ -243,6 +243,10 @@ func (e *engine) drain() (worked, ending bool) {
 
 // catchUp lets the pause that ends now pass in virtual time.
 func (e *engine) catchUp() {
+	if e.m.wires != nil {
+		e.passTime()
+		return
+	}
 	if e.m.eng.Next() != sim.Never {
 		e.pace.CatchUp()
 	} else if len(e.clocks) > 0 && e.deviceIdle {

@@ -142,7 +142,6 @@ func (e *engine) takeWires() (worked bool) {
 		if !w.Fetch() {
 			continue
 		}
-		e.passTime()
 		if w.Deliver() {
 			e.streams.DropReadAhead()
 		}
@@ -151,13 +150,12 @@ func (e *engine) takeWires() (worked bool) {
 	return worked
 }
 
-// passTime lets virtual time go on beside real time: while devices are idle, what falls due happens, and a busy one is not hurried.
+// passTime lets virtual time go on beside real time, up to what is due next.
 func (e *engine) passTime() {
-	switch now := e.pace.Real(); {
-	case !e.deviceIdle:
+	if e.deviceIdle {
+		e.pace.PassIdle()
+	} else {
 		e.pace.Keep()
-	case now > e.m.eng.Now():
-		e.pace.Pass(now)
 	}
 }
 

@@ -39,7 +39,7 @@ func New(e *sim.Engine, throttle bool) *Clock {
 }
 
 // Bound keeps virtual time from running more than lead ahead of real time: somebody outside answers, whose time is real. The caller
-// calls Keep before each Advance of a device that is not idle, and Pass with Real while it is.
+// calls Keep before each Advance of a device that is not idle, and PassIdle while it is.
 func (c *Clock) Bound(lead sim.Time) { c.throttle, c.lead = true, lead }
 
 // Keep has real time count from now where the simulator has fallen behind it by more than a lag: what a busy device waits for next, it
@@ -49,6 +49,25 @@ func (c *Clock) Keep() {
 		c.virtual, c.wall = c.eng.Now(), time.Now()
 	}
 }
+
+// PassIdle lets virtual time pass to real time, but not over what is due: first somebody looks for what has come meanwhile, such as the
+// answer that a timer waits for, and Advance carries it out. Where the simulator itself had no processor for longer than a stall, only
+// the first timer is due, and the others count from now: nobody could answer what was sent in between.
+func (c *Clock) PassIdle() {
+	now, next := c.Real(), c.eng.Next()
+	if next <= now {
+		if now-next > stall {
+			c.virtual, c.wall = next, time.Now()
+		}
+		now = next - 1
+	}
+	if now > c.eng.Now() {
+		c.Pass(now)
+	}
+}
+
+// stall is more than a simulator that has a processor is late for a timer.
+const stall = 2 * sim.Millisecond
 
 // keepLag bounds by how much a timer of a bounded clock may be early since the simulator was busy when it was set.
 const keepLag = 100 * sim.Microsecond

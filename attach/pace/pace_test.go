@@ -136,9 +136,21 @@ func TestBound(t *testing.T) {
 		t.Error("a timer ran off while the simulator was busy")
 	}
 	c.wall = c.wall.Add(-2 * time.Second)
-	c.Pass(c.Real()) // the events
-	c.Pass(c.Real()) // and the rest
-	if n != 4 || e.Now() < 2*sim.Second {
+	c.PassIdle() // the simulator had no processor for 2 s: one timer is due, and nothing behind its lead
+	e.At(sim.Second+50*sim.Millisecond, count, 0)
+	if n != 2 || e.Now() != sim.Second-1 {
 		t.Errorf("%d events, at %v", n, e.Now())
+	}
+	for c.Advance(16, false) {
+	}
+	if n != 4 || e.Now() != sim.Second+30*sim.Microsecond {
+		t.Errorf("%d events, at %v", n, e.Now())
+	}
+	if d, ok := c.Wait(); !ok || d < 30*time.Millisecond || d > 50*time.Millisecond {
+		t.Errorf("wait of %v", d)
+	}
+	c.wall = c.wall.Add(-time.Millisecond)
+	if c.PassIdle(); e.Now() < sim.Second+sim.Millisecond {
+		t.Errorf("at %v", e.Now())
 	}
 }

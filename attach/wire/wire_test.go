@@ -404,3 +404,36 @@ func FuzzControl(f *testing.F) {
 		c.read(copy(c.b[:], b))
 	})
 }
+
+// BenchmarkPort is what a frame costs from one port to another, on the loopback interface.
+func BenchmarkPort(b *testing.B) {
+	for _, size := range []int{64, 4096} {
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			from, to := loopback(30), loopback(31)
+			x, _, _ := open(b, Config{Address: from})
+			y, _, e := open(b, Config{Address: to})
+			drop := &dropped{}
+			y.end.Peer().Attach(drop)
+			pool := new(roce.Pool)
+			tmpl, err := roce.NewTemplate(roce.Path{Framing: roce.RoCEv2IPv4, SrcGID: roce.GID(from.As16()), DstGID: roce.GID(to.As16()), HopLimit: 64,
+				SrcPort: roce.UDPPort, PKey: roce.DefaultPKey})
+			if err != nil {
+				b.Fatal(err)
+			}
+			const batch = 32
+			b.SetBytes(int64(size))
+			b.ReportAllocs()
+			for i := 0; i < b.N; i += batch {
+				for range batch {
+					x.Receive(tmpl.New(pool, roce.RCSendOnly, 0, size, 0))
+				}
+				x.Flush()
+				for y.Fetch() {
+					y.Deliver()
+				}
+				_ = e.Run(e.Now() + sim.Millisecond)
+			}
+			b.ReportMetric(float64(drop.n)/float64(b.N), "arrived/op")
+		})
+	}
+}
