@@ -29,7 +29,6 @@ type Port struct {
 	cfg    Config
 	sock   *socket
 	mtu    int
-	nic    string
 	end    *link.Port // the far end of the device's cable
 	pool   *roce.Pool // frames for the device
 	solver roce.HiddenIPv4
@@ -65,7 +64,7 @@ func Open(cfg Config) (*Port, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Port{cfg: cfg, sock: s, nic: nic, mtu: mtu, peers: map[netip.Addr]*peer{}, dests: map[netip.Addr]*destination{}, said: map[string]bool{}}
+	p := &Port{cfg: cfg, sock: s, mtu: mtu, peers: map[netip.Addr]*peer{}, dests: map[netip.Addr]*destination{}, said: map[string]bool{}}
 	p.in.init()
 	p.out.init()
 	return p, nil
@@ -79,9 +78,6 @@ func (p *Port) Address() netip.Addr { return p.cfg.Address }
 
 // MTU is that of the interface that has the address, in bytes.
 func (p *Port) MTU() int { return p.mtu }
-
-// Interface is the name of the interface that has the address.
-func (p *Port) Interface() string { return p.nic }
 
 // Room is how many bytes of memory the kernel has for datagrams that have not been received yet.
 func (p *Port) Room() int { return p.sock.room }

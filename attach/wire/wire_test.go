@@ -302,8 +302,8 @@ func TestPeerThatCounts(t *testing.T) {
 func TestOpenErrors(t *testing.T) {
 	a := loopback(11)
 	x, _, _ := open(t, Config{Address: a})
-	if x.MTU() < 1500 || x.Interface() != "lo" || x.Room() < 200<<10 || !x.Allows(loopback(12)) || x.Allows(a) {
-		t.Errorf("MTU %d of %s, room %d", x.MTU(), x.Interface(), x.Room())
+	if x.MTU() < 1500 || x.Room() < 200<<10 || !x.Allows(loopback(12)) || x.Allows(a) {
+		t.Errorf("MTU %d, room %d", x.MTU(), x.Room())
 	}
 	for addr, want := range map[netip.Addr]string{a: "is taken by another session", netip.MustParseAddr("192.0.2.201"): "no address of this machine"} {
 		if p, err := Open(Config{Address: addr}); err == nil || !strings.Contains(err.Error(), want) {
