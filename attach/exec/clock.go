@@ -120,7 +120,9 @@ func (e *engine) showClocks() {
 		return
 	}
 	defer e.loseGone()
-	if e.deviceIdle {
+	if e.m.wires != nil {
+		e.passTime()
+	} else if e.deviceIdle {
 		if now := e.pace.Real(); now > e.m.eng.Now() {
 			e.pace.Pass(now)
 		}

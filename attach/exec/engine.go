@@ -65,8 +65,10 @@ type engine struct {
 	done     chan struct{}
 
 	// Of sleep: the kernel reads them.
-	pfd unix.PollFd
-	ts  unix.Timespec
+	pfds []unix.PollFd // the wake-up, and sockets
+	ts   unix.Timespec
+
+	unsent int // rounds of work since frames wait for a socket
 
 	cpuLoad    *cpuLoad
 	hasIdleCPU bool      // no thread waited for a CPU when this was last checked
@@ -90,6 +92,11 @@ func newEngine(m *machine, streams *procmem.Streams, throttle bool) (*engine, er
 		m: m, streams: streams, pace: pace.New(m.eng, throttle), wake: fd, done: make(chan struct{}), epoch: time.Now(), cpuLoad: newCPULoad(), reap: func() {}, showPorts: func() {},
 	}
 	e.pace.Before = e.showBefore
+	e.pfds = []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	if m.wires != nil {
+		e.pace.Bound(wireLead)
+		e.pollWires()
+	}
 	return e, nil
 }
 
@@ -167,12 +174,17 @@ func (e *engine) run() {
 		if ending {
 			return
 		}
+		if e.m.wires != nil {
+			e.passTime()
+			worked = e.takeWires() || worked
+		}
 		if e.poll() {
 			worked = true
 		}
 		if e.pace.Advance(instantsPerLook, false) {
 			worked = true
 		}
+		e.flushWires(!worked)
 		if worked {
 			if idle > 0 {
 				e.lastWork = time.Now()
@@ -231,6 +243,10 @@ func (e *engine) drain() (worked, ending bool) {
 
 // catchUp lets the pause that ends now pass in virtual time.
 func (e *engine) catchUp() {
+	if e.m.wires != nil {
+		e.passTime()
+		return
+	}
 	if e.m.eng.Next() != sim.Never {
 		e.pace.CatchUp()
 	} else if len(e.clocks) > 0 && e.deviceIdle {
@@ -279,14 +295,13 @@ func (e *engine) waitForWork() {
 // sleeps bypass the Go scheduler, whose part of a blocking system call takes longer than
 // they last.
 func (e *engine) sleep(d time.Duration) bool {
-	e.pfd = unix.PollFd{Fd: int32(e.wake), Events: unix.POLLIN}
 	e.ts = unix.NsecToTimespec(int64(d))
 	if d > sleepMiddle {
-		n, err := unix.Ppoll([]unix.PollFd{e.pfd}, &e.ts, nil)
-		return err == nil && n > 0
+		n, err := unix.Ppoll(e.pfds, &e.ts, nil)
+		return err == nil && n > 0 && e.pfds[0].Revents != 0
 	}
-	n, _, errno := unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&e.pfd)), 1, uintptr(unsafe.Pointer(&e.ts)), 0, 0, 0)
-	return errno == 0 && n > 0
+	n, _, errno := unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&e.pfds[0])), uintptr(len(e.pfds)), uintptr(unsafe.Pointer(&e.ts)), 0, 0, 0)
+	return errno == 0 && n > 0 && e.pfds[0].Revents != 0
 }
 
 // poll looks at every register page once.

@@ -12,6 +12,7 @@ package exec
 
 import (
 	"errors"
+	"net/netip"
 	"time"
 
 	"github.com/rdmasim/rdmasim/roce/fault"
@@ -27,8 +28,13 @@ type Config struct {
 	// Socket, or Socket.0, Socket.1 and so on.
 	Guests int
 	Socket string
-	Seed   uint64 // of the device's draws
-	Pcap   string // capture of every port, pcapng in virtual time ("": none)
+	// Wire has the address of a UDP socket on port 4791 for each device, in place of cables and switch: devices of other sessions, and
+	// other adapters, are reached by their addresses. Empty: the devices are joined with each other.
+	Wire []netip.Addr
+	// Allow are the networks of peers that Wire's sockets take datagrams from and send to; empty: all.
+	Allow []netip.Prefix
+	Seed  uint64 // of the device's draws
+	Pcap  string // capture of every port, pcapng in virtual time ("": none)
 	// PcapLimit is after how many bytes of frames the capture ends (0: never). What was left out is counted in
 	// the file, and a line on stderr tells of it.
 	PcapLimit uint64

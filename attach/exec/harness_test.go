@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	osexec "os/exec"
 	"os/signal"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/attach/exec/procmem"
 	"github.com/rdmasim/rdmasim/attach/exec/seccomp"
+	"github.com/rdmasim/rdmasim/attach/wire"
 	"github.com/rdmasim/rdmasim/internal/cli/outfile"
 	"github.com/rdmasim/rdmasim/roce/fault"
 	"github.com/rdmasim/rdmasim/sim/profile"
@@ -41,6 +43,9 @@ func TestMain(m *testing.M) {
 	}
 	if len(os.Args) > 2 && os.Args[1] == benchArg {
 		os.Exit(testBench(os.Args[2:]))
+	}
+	if len(os.Args) > 5 && os.Args[1] == networkArg {
+		os.Exit(testNetwork(os.Args[2:]))
 	}
 	if len(os.Args) > 1 && os.Args[1] == fstatArg {
 		os.Exit(testFstat(nil))
@@ -87,6 +92,8 @@ func command(args []string) int {
 	name := f.String("profile", profile.Default, "")
 	faults := f.String("fault", "", "")
 	loss := f.Uint("loss", 0, "in a million")
+	f.Func("wire", "addresses", func(s string) error { return parseAll(s, netip.ParseAddr, &cfg.Wire) })
+	f.Func("allow", "networks", func(s string) error { return parseAll(s, wire.ParseAllow, &cfg.Allow) })
 	_ = f.Parse(args)
 	var err error
 	if *faults != "" {
@@ -129,6 +136,18 @@ func command(args []string) int {
 		return 125
 	}
 	return status
+}
+
+// parseAll appends the values of a list to another.
+func parseAll[T any](s string, parse func(string) (T, error), to *[]T) error {
+	for _, word := range strings.Split(s, ",") {
+		v, err := parse(word)
+		if err != nil {
+			return err
+		}
+		*to = append(*to, v)
+	}
+	return nil
 }
 
 // user is who runs a session.

@@ -11,6 +11,7 @@ import (
 	"github.com/rdmasim/rdmasim/attach/exec/tree"
 	"github.com/rdmasim/rdmasim/attach/network"
 	"github.com/rdmasim/rdmasim/attach/pci"
+	"github.com/rdmasim/rdmasim/attach/wire"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/roce/mad"
 	"github.com/rdmasim/rdmasim/sim"
@@ -49,6 +50,8 @@ type machine struct {
 	ownNetwork bool
 	// guests are functions of virtual machines on the same network; nil: there are none.
 	guests *pci.Server
+	// wires are the sockets of the devices; nil: cables join them.
+	wires []*wire.Port
 	// flush makes what the devices wrote visible, before an event announces it.
 	flush func()
 }
@@ -67,7 +70,7 @@ type device struct {
 	torn     tornPushes
 }
 
-func newMachine(cfg *Config) (*machine, error) {
+func newMachine(cfg *Config) (_ *machine, err error) {
 	p, trace := cfg.Profile.Resolved(), cfg.Trace != ""
 	if cfg.NoODP {
 		p = withoutPaging(p)
@@ -76,11 +79,26 @@ func newMachine(cfg *Config) (*machine, error) {
 	if trace {
 		m.eng.Spans = &sim.Spans{}
 	}
+	defer func() {
+		if err != nil {
+			m.closeWires()
+		}
+	}()
+	if err := m.openWires(cfg); err != nil {
+		return nil, err
+	}
+	if m.wires != nil {
+		p = onWire(p, m.leastMTU())
+		m.prof = p
+	}
 	for k := range cfg.Devices {
 		d := &device{name: fmt.Sprintf("mlx5_%d", k)}
 		d.link = pcie.NewLink(m.eng, m.mem, p.PCIe)
 		id := network.Identity(k)
-		id.Packets = true
+		if m.wires != nil {
+			id = wireIdentity(k, m.wires[k])
+		}
+		id.Packets = m.wires == nil
 		d.hca = hca.New(m.eng, d.name, d.link, p.HCA, id)
 		d.link.Attach(d.hca, func(v int) { m.flush(); d.kern.Interrupt(v) })
 		if trace {
@@ -102,12 +120,18 @@ func newMachine(cfg *Config) (*machine, error) {
 	if cfg.NoSubnetManager {
 		join = network.NewUnmanaged
 	}
+	if m.wires != nil {
+		join = func(_ *sim.Engine, _ *profile.Profile, hcas []*hca.Device) *network.Network { return m.joinWires(hcas) }
+	}
 	m.net = join(m.eng, p, hcas)
 	m.timers = &timers{}
 	m.cm = cm.New(m.eng, "host", cm.Params{Syscall: p.Kernel.Syscall, Wakeup: p.Kernel.Wakeup}, m.timers)
 	m.umad = umad.New(m.eng, m.timers)
 	if !cfg.OwnNetwork {
-		m.addOtherAddresses()
+		m.addOtherAddresses(cfg.Wire)
+	}
+	if m.wires != nil {
+		m.cm.SetReach(m.reachesByWire)
 	}
 	for _, d := range m.devs {
 		if err := m.bringUp(d); err != nil {
@@ -121,13 +145,15 @@ func newMachine(cfg *Config) (*machine, error) {
 	return m, nil
 }
 
-// addOtherAddresses tells the connection manager the addresses of this machine, of which programs see the interfaces.
-func (m *machine) addOtherAddresses() {
+// addOtherAddresses tells the connection manager the addresses of this machine, of which programs see the interfaces, but for those of
+// devices.
+func (m *machine) addOtherAddresses(devices []netip.Addr) {
 	all, _ := net.InterfaceAddrs()
 	for _, a := range all {
 		if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() {
-			ip, _ := netip.AddrFromSlice(n.IP)
-			m.cm.AddOtherAddress(ip)
+			if ip, _ := netip.AddrFromSlice(n.IP); !slices.Contains(devices, ip.Unmap()) {
+				m.cm.AddOtherAddress(ip)
+			}
 		}
 	}
 }
@@ -213,6 +239,9 @@ func (m *machine) bringUp(d *device) error {
 	}
 	id := d.hca.Identity()
 	ip := netip.AddrFrom4(id.IPv4)
+	if m.wires != nil {
+		return m.wireAddress(d, m.wires[m.number(d.kern)])
+	}
 	if m.net.InfiniBand() {
 		if err := d.kern.SetNodeDescription(nodeDescription(d.name)); err != nil {
 			return err
@@ -327,6 +356,7 @@ func rate(speed uint32, width uint8) string {
 // close finishes the capture.
 func (m *machine) close() error {
 	m.eng.Close()
+	m.closeWires()
 	for _, d := range m.devs {
 		if d.counters != nil {
 			d.counters.close()

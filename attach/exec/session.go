@@ -69,6 +69,9 @@ func Run(ctx context.Context, cfg *Config) (status int, err error) {
 	if cfg.Guests < 0 || cfg.Devices+cfg.Guests > MaxDevices {
 		return 0, &UsageError{fmt.Errorf("--guests %d: with %d devices of this machine a number up to %d is possible", cfg.Guests, cfg.Devices, MaxDevices-cfg.Devices)}
 	}
+	if err := cfg.checkWire(); err != nil {
+		return 0, err
+	}
 	if err := checkFileSize(); err != nil {
 		return 0, &UsageError{err}
 	}
@@ -84,6 +87,9 @@ func Run(ctx context.Context, cfg *Config) (status int, err error) {
 	defer runtime.UnlockOSThread()
 	own := *cfg
 	own.Logf = sayLater(cfg.Logf)
+	if len(own.Wire) > 0 { // peers remember what an earlier session has sent
+		own.Seed ^= uint64(time.Now().UnixNano())
+	}
 	s := &session{cfg: &own, signals: make(chan os.Signal, 4)}
 	s.refused = s.refusals.of(own.Logf)
 	signal.Notify(s.signals, syscall.SIGTERM, syscall.SIGQUIT)
@@ -239,6 +245,7 @@ func (s *session) run() (status int, err error) {
 		say("%s made no RDMA call: it does not use libibverbs, or did not find it", plain.Line(s.cfg.Args[0]))
 	}
 	s.eng.do(s.sayFaults)
+	s.eng.do(s.sayWires)
 	s.eng.do(s.countAll)
 	if s.cfg.Logf != nil {
 		s.eng.do(func() {

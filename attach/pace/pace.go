@@ -21,8 +21,9 @@ const lagLimit = sim.Millisecond
 // Clock paces an engine. It is used by whoever may use the engine.
 type Clock struct {
 	eng *sim.Engine
-	// throttle keeps virtual time from running ahead of real time.
+	// throttle keeps virtual time from running more than lead ahead of real time.
 	throttle bool
+	lead     sim.Time
 	err      error
 	// Before is told of each time at which the device does something by itself, before it does. Nil: nobody.
 	Before func(sim.Time)
@@ -36,6 +37,40 @@ type Clock struct {
 func New(e *sim.Engine, throttle bool) *Clock {
 	return &Clock{eng: e, throttle: throttle, virtual: e.Now(), wall: time.Now()}
 }
+
+// Bound keeps virtual time from running more than lead ahead of real time: somebody outside answers, whose time is real. The caller
+// calls Keep before each Advance of a device that is not idle, and PassIdle while it is.
+func (c *Clock) Bound(lead sim.Time) { c.throttle, c.lead = true, lead }
+
+// Keep has real time count from now where the simulator has fallen behind it by more than a lag: what a busy device waits for next, it
+// waits for from now.
+func (c *Clock) Keep() {
+	if c.Real()-c.eng.Now() > keepLag {
+		c.virtual, c.wall = c.eng.Now(), time.Now()
+	}
+}
+
+// PassIdle lets virtual time pass to real time, but not over what is due: first somebody looks for what has come meanwhile, such as the
+// answer that a timer waits for, and Advance carries it out. Where the simulator itself had no processor for longer than a stall, only
+// the first timer is due, and the others count from now: nobody could answer what was sent in between.
+func (c *Clock) PassIdle() {
+	now, next := c.Real(), c.eng.Next()
+	if next <= now {
+		if now-next > stall {
+			c.virtual, c.wall = next, time.Now()
+		}
+		now = next - 1
+	}
+	if now > c.eng.Now() {
+		c.Pass(now)
+	}
+}
+
+// stall is more than a simulator that has a processor is late for a timer.
+const stall = 2 * sim.Millisecond
+
+// keepLag bounds by how much a timer of a bounded clock may be early since the simulator was busy when it was set.
+const keepLag = 100 * sim.Microsecond
 
 // Err is the failure that ended the simulation early, or nil.
 func (c *Clock) Err() error { return c.err }
@@ -105,7 +140,7 @@ func (c *Clock) Advance(instants int, busy bool) bool {
 		if next == sim.Never || c.err != nil {
 			return n > 0
 		}
-		if (c.throttle || next-c.eng.Now() > Gap && !busy) && next > c.Real() {
+		if (c.throttle || next-c.eng.Now() > Gap && !busy) && next > c.Real()+c.lead {
 			return n > 0
 		}
 		before := c.eng.Now()

@@ -112,3 +112,45 @@ func TestCatchUpEnds(t *testing.T) {
 		}
 	}
 }
+
+// TestBound: virtual time runs ahead of real time by no more than the lead, and what a busy device waits for, it waits for from when it has
+// been found busy.
+func TestBound(t *testing.T) {
+	e := sim.New(sim.Options{})
+	c := New(e, false)
+	c.Bound(40 * sim.Microsecond)
+	n := 0
+	count := func(uint64) { n++ }
+	for _, at := range []sim.Time{10 * sim.Microsecond, 30 * sim.Microsecond, sim.Second, sim.Second + 30*sim.Microsecond} {
+		e.At(at, count, 0)
+	}
+	for c.Advance(16, false) {
+	}
+	if n != 2 {
+		t.Errorf("%d events", n)
+	}
+	c.Keep() // not behind: nothing changes
+	c.wall = c.wall.Add(-10 * time.Second)
+	c.Keep() // the simulator was busy for 10 s
+	if c.Advance(16, false) || n != 2 {
+		t.Error("a timer ran off while the simulator was busy")
+	}
+	c.wall = c.wall.Add(-2 * time.Second)
+	c.PassIdle() // the simulator had no processor for 2 s: one timer is due, and nothing behind its lead
+	e.At(sim.Second+50*sim.Millisecond, count, 0)
+	if n != 2 || e.Now() != sim.Second-1 {
+		t.Errorf("%d events, at %v", n, e.Now())
+	}
+	for c.Advance(16, false) {
+	}
+	if n != 4 || e.Now() != sim.Second+30*sim.Microsecond {
+		t.Errorf("%d events, at %v", n, e.Now())
+	}
+	if d, ok := c.Wait(); !ok || d < 30*time.Millisecond || d > 50*time.Millisecond {
+		t.Errorf("wait of %v", d)
+	}
+	c.wall = c.wall.Add(-time.Millisecond)
+	if c.PassIdle(); e.Now() < sim.Second+sim.Millisecond {
+		t.Errorf("at %v", e.Now())
+	}
+}

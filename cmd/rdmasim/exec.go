@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rdmasim/rdmasim/attach/exec"
+	"github.com/rdmasim/rdmasim/attach/wire"
 	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/internal/cli/input/commands"
@@ -29,6 +30,7 @@ func (s programStatus) Error() string { return fmt.Sprintf("the program ended wi
 func execCommand() *cobra.Command {
 	var cfg exec.Config
 	var name, uar, queues, memory, faults, loss string
+	var wires, allow []string
 	var verbose, refused bool
 	odp := true
 	c := &cobra.Command{
@@ -82,6 +84,9 @@ the program, or 2 if it cannot be started.`,
 			if cfg.Faults, err = readFaults(c, faults, loss); err != nil {
 				return err
 			}
+			if err := readWire(c, &cfg, wires, allow); err != nil {
+				return err
+			}
 			if cfg.Socket != "" && cfg.Guests == 0 {
 				return &experiment.UsageError{Err: errors.New("exec: --socket is for guests: give their number with --guests")}
 			}
@@ -117,6 +122,8 @@ the program, or 2 if it cannot be started.`,
 	f.IntVar(&cfg.Devices, "devices", 1, "number of adapters; a cable joins two, a switch joins more")
 	f.IntVar(&cfg.Guests, "guests", 0, "number of functions for virtual machines on the same network (rdmasim vm --connect)")
 	f.StringVar(&cfg.Socket, "socket", "", "`PATH` of the socket of the guest's function; several have PATH.0, PATH.1 and so on")
+	f.StringSliceVar(&wires, "wire", nil, "join the device with those of other machines by RoCE v2 on UDP port 4791 of this `ADDRESS` of the machine, such as udp:192.0.2.1; peers find the device by it (docs/multihost.md)")
+	f.StringSliceVar(&allow, "allow", nil, "with --wire: take datagrams only from this `NETWORK`, such as 192.0.2.0/24, or address, and send only there; may be repeated")
 	f.Uint64Var(&cfg.Seed, "seed", 1, "seed of the device's random choices")
 	f.StringVar(&cfg.Pcap, "pcap", "", "write the frames to this pcapng `FILE`, with virtual time in nanoseconds")
 	input.SizeVar(f, &cfg.PcapLimit, "pcap-limit", 64<<20, "end the capture after this `SIZE` of frames; 0: no limit")
@@ -139,6 +146,28 @@ the program, or 2 if it cannot be started.`,
 	f.BoolVar(&cfg.OwnNetwork, "own-network", false, "give the programs a network of their own, in which each device has an interface with its address (sim0, ...; on InfiniBand ib0, ...); they reach no other host by IP")
 	f.BoolVar(&cfg.PathCalls, "path-calls", false, "as root, offer the device files as for an ordinary user: by answering path calls, without mounts")
 	return c
+}
+
+// readWire reads the addresses of --wire and --allow. There are as many devices as addresses.
+func readWire(c *cobra.Command, cfg *exec.Config, wires, allow []string) error {
+	for _, s := range wires {
+		a, err := wire.ParseAddress(s)
+		if err != nil {
+			return &experiment.UsageError{Err: fmt.Errorf("exec: --wire %w", err)}
+		}
+		cfg.Wire = append(cfg.Wire, a)
+	}
+	for _, s := range allow {
+		n, err := wire.ParseAllow(s)
+		if err != nil {
+			return &experiment.UsageError{Err: fmt.Errorf("exec: --allow %w", err)}
+		}
+		cfg.Allow = append(cfg.Allow, n)
+	}
+	if len(wires) > 0 && !c.Flags().Changed("devices") {
+		cfg.Devices = len(wires)
+	}
+	return nil
 }
 
 // readFaults is the plan of --fault and --loss, nil: there is none.

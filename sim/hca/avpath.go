@@ -1,6 +1,8 @@
 package hca
 
 import (
+	"cmp"
+
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/roce"
 )
@@ -55,7 +57,7 @@ func (e *avPath) fill(d *addresses, av prm.AVSegment, pkey uint16, qp0 bool) {
 	g := &d.gids[i]
 	p := roce.Path{
 		Framing: g.framing(), SrcMAC: g.mac, SrcGID: g.gid, TrafficClass: av.TClass(), HopLimit: av.HopLimit(),
-		FlowLabel: av.FlowLabel(), SrcPort: av.RLID(), PKey: roce.DefaultPKey, MigReq: true,
+		FlowLabel: av.FlowLabel(), SrcPort: cmp.Or(d.id.SourcePort, av.RLID()), PKey: roce.DefaultPKey, MigReq: true,
 		Tagged: g.vlanValid, VLANTCI: uint16(av.StatRateSL()>>1&7)<<13 | g.vlan,
 	}
 	copy(p.DstGID[:], av.RGID())

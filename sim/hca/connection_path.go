@@ -31,7 +31,7 @@ func (q *connection) setPath() bool {
 	}
 	q.framing, q.from4 = g.framing(), roce.IPv4SrcDst(q.dstGID.IPv4(), q.srcGID.IPv4())
 	flow := cmp.Or(a.FlowLabel(), roce.FlowLabel(q.num, q.remote))
-	port := cmp.Or(uint16(a.UDPSport()), roce.UDPSourcePort(flow))
+	port := cmp.Or(u.id.SourcePort, uint16(a.UDPSport()), roce.UDPSourcePort(flow))
 	path := roce.Path{
 		Framing: g.framing(), SrcMAC: g.mac, SrcGID: q.srcGID, DstGID: q.dstGID,
 		TrafficClass: uint8(a.TClass()), HopLimit: uint8(a.HopLimit()), FlowLabel: a.FlowLabel(),

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 
+	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/mkey"
 	"github.com/rdmasim/rdmasim/sim/pcie"
@@ -60,6 +61,14 @@ const (
 	// generation of 30 bits.
 	fetchShift = 54
 )
+
+// window is how many PSNs of a queue pair may be outstanding.
+func (k *core) window() int32 {
+	if k.id.Window != 0 {
+		return int32(k.id.Window)
+	}
+	return roce.MaxOutstandingPSN
+}
 
 // settle lets planned frames arrive that should have by now. Whoever uses the receive
 // engine or the caches, changes contexts or keys, or reads counters calls it first.

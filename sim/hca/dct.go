@@ -1,6 +1,8 @@
 package hca
 
 import (
+	"cmp"
+
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/roce"
 )
@@ -71,7 +73,7 @@ func (q *qp) answerTo(p *roce.Packet, t *dct) bool {
 		if flow == 0 {
 			flow = roce.FlowLabel(t.num, path.DestQP)
 		}
-		path.SrcPort = roce.UDPSourcePort(flow)
+		path.SrcPort = cmp.Or(u.id.SourcePort, roce.UDPSourcePort(flow))
 		q.loop = u.gidIndex(path.DstGID) >= 0
 	}
 	tmpl, err := roce.NewTemplate(path)

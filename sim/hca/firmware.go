@@ -51,6 +51,9 @@ func newFirmware(p *Params, id *Identity) firmware {
 	r.SetQPTSFormat(0)
 	r.SetL3Type(1<<1 | 1<<2)
 	r.SetRoCEVersion(prm.RoCEVersion1Cap | prm.RoCEVersion2Cap)
+	if id.RoCEv2 {
+		r.SetRoCEVersion(prm.RoCEVersion2Cap)
+	}
 	r.SetRRoCEDestUDPPort(4791)
 	r.SetRRoCEMinSrcUDPPort(0xc000)
 	r.SetRRoCEMaxSrcUDPPort(0xffff)

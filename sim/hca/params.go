@@ -195,6 +195,13 @@ type Identity struct {
 	Packets bool
 	// Paced: programs run by the wall's clock, so that one may post to a queue pair that has been in ERR for long.
 	Paced bool
+	// RoCEv2: the port has no RoCE v1.
+	RoCEv2 bool
+	// SourcePort is the UDP source port of every RoCE v2 packet; 0: it follows from queue pairs and address vectors.
+	SourcePort uint16
+	// Window is how many PSNs of a queue pair may be outstanding before its next packet, or READ, waits for an answer, where the receiver
+	// has less room than a network of cards; at least twice AckReqPackets. 0: as many as the transport allows.
+	Window int
 }
 
 // Check says what is wrong with the parameters, or returns nil.

@@ -160,7 +160,7 @@ func (q *requester) outOfReads(op prm.WQEOpcode) bool {
 
 // windowFull says whether no further PSN may be given to a message.
 func (q *requester) windowFull() bool {
-	return roce.CmpPSN(q.psn, q.una) >= roce.MaxOutstandingPSN/2 && !q.breaks(rule.WindowOfPSNsIsKept)
+	return roce.CmpPSN(q.psn, q.una) >= min(q.u.window(), roce.MaxOutstandingPSN/2) && !q.breaks(rule.WindowOfPSNsIsKept)
 }
 
 // named says whether the WQE bears the number of the QP that posted it.

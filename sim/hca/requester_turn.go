@@ -40,7 +40,7 @@ func (q *requester) idle() bool { return !q.open && q.sq.ci == q.sq.pi }
 // inWindow says whether the next packet of an open message has a PSN that may be
 // outstanding.
 func (q *requester) inWindow(m *msg) bool {
-	return m.kind != msgPush || roce.CmpPSN(roce.AddPSN(m.first, int32(q.pkt)), q.una) < roce.MaxOutstandingPSN
+	return m.kind != msgPush || roce.CmpPSN(roce.AddPSN(m.first, int32(q.pkt)), q.una) < q.u.window()
 }
 
 // pus are the processing units that may work on the QP.

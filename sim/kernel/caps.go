@@ -29,6 +29,7 @@ type caps struct {
 	ackDelay                                         uint8
 	pkeys                                            int
 	ib                                               bool // the link layer of the port is InfiniBand
+	roceV2                                           bool // RoCE v2 alone
 	roceAccl                                         bool // the device has the register ROCE_ACCL and its counters
 	statRates                                        uint32
 	cqeVersion                                       uint8

@@ -25,7 +25,7 @@ func (d *Device) ifindex(vlan uint16) uint32 {
 }
 
 // AddIP gives the port's interface an address. As ib_core does, the GID table gets a
-// RoCE v1 and a RoCE v2 entry for it in the first free slots, and every open context
+// RoCE v1 entry, if the device has that, and a RoCE v2 entry for it in the first free slots, and every open context
 // a GID_CHANGE event. ENOSPC when the table is full.
 // On InfiniBand the interface is that of IPoIB, of whose addresses the table knows nothing. EEXIST: it has it.
 func (d *Device) AddIP(ip netip.Addr) error {
@@ -109,6 +109,9 @@ func (d *Device) SetNeighbours(f func(vlan uint16, ip netip.Addr) (MAC, bool)) {
 
 func (d *Device) addGID(k *call, g verbs.GID, vlan uint16) error {
 	for _, t := range []verbs.GIDType{verbs.GIDTypeRoCEv1, verbs.GIDTypeRoCEv2} {
+		if t == verbs.GIDTypeRoCEv1 && d.caps.roceV2 {
+			continue
+		}
 		i := 0
 		for i < len(d.gids) && d.gids[i].valid {
 			i++

@@ -128,6 +128,7 @@ func (d *Device) readCaps(k *call) error {
 		return err
 	}
 	c.gids = int(prm.RoCECap(page).RoCEAddressTableSize())
+	c.roceV2 = prm.RoCECap(page).RoCEVersion() == prm.RoCEVersion2Cap
 	if prm.RoCECap(page).QPTSFormat() == 1 { // real time only
 		c.tsFormat = 1
 	}

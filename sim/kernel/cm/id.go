@@ -207,7 +207,7 @@ func (x *rdmaID) routeFor(dst netip.Addr) (source, error) {
 // reaches is the route lookup from the address that the id is bound to.
 func (x *rdmaID) reaches(dst netip.Addr) error {
 	s := source{x.port, x.sgid, x.src.Addr(), x.vlan}
-	if _, own := x.ids.m.sourceOf(dst); own || isAny(dst) || s.onLink(dst) || dst.IsMulticast() {
+	if _, own := x.ids.m.sourceOf(dst); own || isAny(dst) || x.ids.m.reaches(&s, dst) || dst.IsMulticast() {
 		return nil
 	}
 	return fmt.Errorf("no route from %v to %v: %w", s.addr, dst, syscall.ENETUNREACH)

@@ -35,8 +35,9 @@ type Manager struct {
 	rand   *sim.Rand
 	loaded bool
 
-	ports []*port      // of the devices, in the order in which they came
-	other []netip.Addr // of interfaces without RDMA
+	ports []*port               // of the devices, in the order in which they came
+	other []netip.Addr          // of interfaces without RDMA
+	reach func(netip.Addr) bool // addresses of other networks to which there is a route; nil: none
 	work  workQueue
 
 	conns conns
@@ -80,6 +81,9 @@ func (m *Manager) AddDevice(d *kernel.Device) error {
 
 // AddOtherAddress gives the machine an address on an interface without RDMA.
 func (m *Manager) AddOtherAddress(ip netip.Addr) { m.other = append(m.other, ip.Unmap()) }
+
+// SetReach has packets of every device get to the addresses that reach accepts, of whatever network they are: there are routes to them.
+func (m *Manager) SetReach(reach func(netip.Addr) bool) { m.reach = reach }
 
 // Load makes the QP1 of each device, as the kernel does when the device is found. It is put off until programs use the
 // connection manager: until then nobody can tell, and the numbers of QPs are those of a machine without it. Of machines that are

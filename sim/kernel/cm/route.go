@@ -78,6 +78,11 @@ func (s *source) onLink(a netip.Addr) bool {
 	return err == nil && p.Contains(a.WithZone(""))
 }
 
+// reaches says whether packets of a source get to an address.
+func (m *Manager) reaches(s *source, a netip.Addr) bool {
+	return s.onLink(a) || m.reach != nil && a.Is4() == s.addr.Is4() && m.reach(a.WithZone(""))
+}
+
 // isOther says whether an address is of an interface without RDMA, and byOther whether one is reached by such an interface.
 func (m *Manager) isOther(a netip.Addr) bool {
 	return slices.Contains(m.other, a.Unmap().WithZone("")) && !m.breaks(rule.OtherInterfacesHaveNoDevice)
@@ -95,7 +100,7 @@ func (m *Manager) routeTo(dst netip.Addr) (source, error) {
 	}
 	var best source
 	m.addresses(func(s source) bool {
-		if s.onLink(dst) || dst.IsMulticast() && dst.Is4() == s.addr.Is4() {
+		if m.reaches(&s, dst) || dst.IsMulticast() && dst.Is4() == s.addr.Is4() {
 			best = s
 		}
 		return best.port == nil

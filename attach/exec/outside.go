@@ -1,0 +1,211 @@
+//go:build linux && amd64
+
+package exec
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/rdmasim/rdmasim/attach/network"
+	"github.com/rdmasim/rdmasim/attach/wire"
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/hca"
+	"github.com/rdmasim/rdmasim/sim/kernel"
+	"github.com/rdmasim/rdmasim/sim/link"
+	"github.com/rdmasim/rdmasim/sim/profile"
+)
+
+// With Config.Wire each device has a UDP socket in place of a cable to the next one (package wire). The address of the socket is the
+// device's, and an Ethernet address is made of it, as of the address of each peer, so that nobody has to be asked for one.
+
+// What a queue pair sends before it waits for an answer, in packets, and how often it asks for one. A peer's socket is taken to have the
+// room of our own: 64 packets of a path MTU of 4096, with what the kernel needs beside them, are half of it where net.core.rmem_max is as
+// Linux has it. Soft-RoCE waits behind 128 (RXE_MAX_UNACKED_PSNS of rxe_param.h), too.
+const (
+	leastWindow = 64
+	mostWindow  = 256
+	packetRoom  = 6656
+	wireAckFreq = 16
+)
+
+func wireWindow(w *wire.Port) int { return min(max(w.Room()/packetRoom, leastWindow), mostWindow) }
+
+// checkWire checks what does not go together with a wire.
+func (cfg *Config) checkWire() error {
+	bad := func(format string, a ...any) error { return &UsageError{fmt.Errorf(format, a...)} }
+	switch {
+	case len(cfg.Wire) == 0 && len(cfg.Allow) > 0:
+		return bad("--allow names peers of --wire, which is missing")
+	case len(cfg.Wire) == 0:
+		return nil
+	case len(cfg.Wire) != cfg.Devices:
+		return bad("--wire has %d addresses and --devices is %d: each device needs an address of its own", len(cfg.Wire), cfg.Devices)
+	case cfg.Profile.Resolved().Link.InfiniBand:
+		return bad("--wire carries RoCE v2: choose a profile without -ib")
+	case cfg.Guests > 0:
+		return bad("--wire and --guests: a guest's addresses are its own choice, and a UDP socket has one; leave one of them out")
+	case cfg.OwnNetwork:
+		return bad("--wire and --own-network: in a network of their own programs reach no peer by IP; leave one of them out")
+	}
+	for i, a := range cfg.Wire {
+		if slices.Contains(cfg.Wire[:i], a) {
+			return bad("--wire: %v is given twice", a)
+		}
+	}
+	return nil
+}
+
+// openWires binds the sockets.
+func (m *machine) openWires(cfg *Config) (err error) {
+	for _, a := range cfg.Wire {
+		p, err := wire.Open(wire.Config{Address: a, Allow: cfg.Allow, Say: say})
+		if err != nil {
+			return &UsageError{fmt.Errorf("--wire: %w", err)}
+		}
+		if cfg.Pcap != "" {
+			p.Alone() // with the identification that is in the capture
+		}
+		m.wires = append(m.wires, p)
+	}
+	return nil
+}
+
+// onWire is a profile for devices with sockets on interfaces of an MTU.
+func onWire(p *profile.Profile, mtu int) *profile.Profile {
+	c := p.Clone()
+	c.Kernel.NetMTU = min(c.Kernel.NetMTU, mtu)
+	c.HCA.AckReqPackets = min(c.HCA.AckReqPackets, wireAckFreq)
+	return c
+}
+
+// leastMTU is the MTU that all interfaces with sockets have.
+func (m *machine) leastMTU() int {
+	return slices.MinFunc(m.wires, func(a, b *wire.Port) int { return a.MTU() - b.MTU() }).MTU()
+}
+
+// wireIdentity is that of device k, which has the address of a socket. A session that follows another one at this address gives its queue
+// pairs other numbers, so that what was sent to those of the first does not reach them.
+func wireIdentity(k int, w *wire.Port) hca.Identity {
+	id := network.Identity(k)
+	a := w.Address()
+	id.MAC = wire.MACOf(a)
+	id.GUID = roce.MAC(id.MAC).EUI64()
+	id.IPv4 = [4]byte{}
+	if a.Is4() {
+		id.IPv4 = a.As4()
+	}
+	const numbers = 1 << 10
+	id.Number = k + MaxDevices*int(time.Now().UnixNano()/int64(time.Microsecond)%numbers)
+	id.RoCEv2, id.SourcePort, id.Window = true, roce.UDPPort, wireWindow(w)
+	return id
+}
+
+// joinWires puts the devices on cables to the sockets.
+func (m *machine) joinWires(hcas []*hca.Device) *network.Network {
+	return network.NewOutside(m.eng, m.prof, hcas, func(k int, end *link.Port) {
+		end.Attach(m.wires[k])
+		m.wires[k].Attach(end, hcas[k].Frames())
+	})
+}
+
+// wireAddress gives a device its address alone, and a neighbour for each address that its socket reaches. There is no link-local
+// address: no socket has it.
+func (m *machine) wireAddress(d *device, w *wire.Port) error {
+	own := linkLocalOf(d.hca.Identity().MAC)
+	d.kern.SetNeighbours(func(_ uint16, ip netip.Addr) (kernel.MAC, bool) {
+		return kernel.MAC(wire.MACOf(ip)), w.Allows(ip)
+	})
+	return errors.Join(d.kern.RemoveIP(own), d.kern.AddIP(w.Address()))
+}
+
+// linkLocalOf is the address that a port has of its Ethernet address.
+func linkLocalOf(mac roce.MAC) netip.Addr { return netip.AddrFrom16(roce.GIDFromMAC(mac)) }
+
+// reachesByWire says whether packets get to an address by any socket.
+func (m *machine) reachesByWire(ip netip.Addr) bool {
+	return slices.ContainsFunc(m.wires, func(w *wire.Port) bool { return w.Allows(ip) })
+}
+
+// wireLead is how far virtual time may run ahead of real time: what devices do without a pause takes no longer than the simulator needs
+// for it, and their timers, which peers have to beat, go by real time.
+const wireLead = 50 * sim.Microsecond
+
+// takeWires gives devices what peers have sent.
+func (e *engine) takeWires() (worked bool) {
+	for _, w := range e.m.wires {
+		if !w.Fetch() {
+			continue
+		}
+		if w.Deliver() {
+			e.streams.DropReadAhead()
+		}
+		worked = true
+	}
+	return worked
+}
+
+// passTime lets virtual time go on beside real time, up to what is due next.
+func (e *engine) passTime() {
+	if e.deviceIdle {
+		e.pace.PassIdle()
+	} else {
+		e.pace.Keep()
+	}
+}
+
+// A busy device's frames wait for others, so that one call of the kernel takes many: for as many frames, or rounds of work.
+const (
+	enoughFrames = 48
+	enoughRounds = 6
+)
+
+// flushWires sends what devices have sent, when nothing is left to do or it is much. A peer may tell a program of it, which then finds
+// the bytes in its memory.
+func (e *engine) flushWires(idle bool) {
+	for _, w := range e.m.wires {
+		n := w.Queued()
+		if n == 0 {
+			continue
+		}
+		if e.unsent++; idle || n >= enoughFrames || e.unsent >= enoughRounds {
+			e.unsent = 0
+			e.streams.Flush()
+			w.Flush()
+		}
+	}
+}
+
+// pollWires adds the sockets to what a sleeping engine waits for.
+func (e *engine) pollWires() {
+	e.pfds = e.pfds[:1]
+	for _, w := range e.m.wires {
+		e.pfds = append(e.pfds, unix.PollFd{Fd: int32(w.FD()), Events: unix.POLLIN})
+	}
+}
+
+// sayWires says what was dropped, and to whom asked for more what there was.
+func (s *session) sayWires() {
+	for _, w := range s.m.wires {
+		if dropped := w.C.Dropped(); dropped != "" {
+			say("%s%v dropped datagrams: %s", wirePrefix, w.Address(), dropped)
+		}
+		s.logf("%s%v sent %d datagrams in %d calls and received %d in %d, %d of them with an identification that Linux does not give sockets",
+			wirePrefix, w.Address(), w.C.Sent, w.C.SendCalls, w.C.Received, w.C.ReceiveCalls, w.C.Counted)
+	}
+}
+
+const wirePrefix = "udp:"
+
+// closeWires closes the sockets.
+func (m *machine) closeWires() {
+	for _, w := range m.wires {
+		_ = w.Close()
+	}
+	m.wires = nil
+}

@@ -1,0 +1,249 @@
+//go:build linux && amd64
+
+package exec
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/roce/pcap"
+	"github.com/rdmasim/rdmasim/sim/profile"
+)
+
+// networkArg makes the test binary two sessions, of a server and of a client, in a network namespace whose loopback interface has the
+// addresses of both: the flags and the program of each, as words with spaces between.
+const networkArg = "exec-network"
+
+// Addresses of the sessions.
+const (
+	server4, client4 = "10.77.0.1", "10.77.0.2"
+	server6, client6 = "fd77::1", "fd77::2"
+)
+
+// testNetwork is the process in the namespace.
+func testNetwork(args []string) int {
+	if err := twoSessions(args[0], args[1], args[2], args[3]); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	return 0
+}
+
+func twoSessions(serverFlags, server, clientFlags, client string) error {
+	lo, err := netlink.LinkByName("lo")
+	if err == nil {
+		err = netlink.LinkSetUp(lo)
+	}
+	for _, a := range []string{server4 + "/32", client4 + "/32", server6 + "/128", client6 + "/128"} {
+		var addr *netlink.Addr
+		if err == nil {
+			addr, err = netlink.ParseAddr(a)
+		}
+		if err == nil {
+			err = netlink.AddrAdd(lo, addr)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	session := func(flags, program string) *osexec.Cmd {
+		args := append(append([]string{runArg}, strings.Fields(flags)...), "--")
+		c := osexec.Command("/proc/self/exe", append(args, strings.Fields(program)...)...)
+		c.Dir = "/"
+		return c
+	}
+	var out bytes.Buffer
+	s := session(serverFlags, server)
+	s.Stdout, s.Stderr = &out, &out
+	if err := s.Start(); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- s.Wait() }()
+	// A client that comes before its server ends at once, and is started again.
+	for begin := time.Now(); ; time.Sleep(200 * time.Millisecond) {
+		b, err := session(clientFlags, client).CombinedOutput()
+		select {
+		case status := <-ended:
+			if err != nil || status != nil {
+				return fmt.Errorf("the client: %w\n%s\nthe server: %w\n%s", err, b, status, out.Bytes())
+			}
+			fmt.Printf("client:\n%s\nserver:\n%s\n", b, out.Bytes())
+			return nil
+		default:
+		}
+		if err == nil {
+			err = <-ended
+			fmt.Printf("client:\n%s\nserver:\n%s\n", b, out.Bytes())
+			return err
+		}
+		if time.Since(begin) > soon {
+			_ = s.Process.Kill()
+			return fmt.Errorf("the client: %w\n%s\nthe server: %w\n%s", err, b, <-ended, out.Bytes())
+		}
+	}
+}
+
+// sessions runs a server and a client in sessions of their own, and wants both to succeed.
+func (u user) sessionsOnWire(t *testing.T, serverFlags, server, clientFlags, client string) string {
+	t.Helper()
+	c := osexec.Command("/proc/self/exe", networkArg, serverFlags, server, clientFlags, client)
+	c.Dir = "/"
+	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
+	if os.Geteuid() != 0 {
+		ownNetworkAttr(c.SysProcAttr)
+	}
+	out, err := c.CombinedOutput()
+	if errors.Is(err, syscall.EPERM) && os.Getenv(needEnv) == "" {
+		t.Skip("needs a kernel that lets users make network namespaces")
+	}
+	if err != nil {
+		t.Fatalf("%s | %s: %v\n%s", server, client, err, out)
+	}
+	return string(out)
+}
+
+// TestSessionsOnAWire: programs of two sessions, each with a socket of its own, connect by addresses and move right bytes.
+func TestSessionsOnAWire(t *testing.T) {
+	canListen(t)
+	needs(t, "ibv_rc_pingpong", "ib_write_bw", "ib_send_lat", "rping", "ucmatose", "udaddy")
+	u := users()[0]
+	for i, x := range []struct{ server, client string }{
+		{"ibv_rc_pingpong -g 0 -c -e -n 50", "ibv_rc_pingpong -g 0 -c -e -n 50 " + server4},
+		{"ib_write_bw -s 65536 -n 100", "ib_write_bw -s 65536 -n 100 " + server4},
+		{"rping -s -a " + server4 + " -V -C 10", "rping -c -a " + server4 + " -V -C 10"},
+		{"ib_send_lat -e -n 50", "ib_send_lat -e -n 50 " + server4},
+		{"ucmatose -b " + server4, "ucmatose -s " + server4},
+		{"udaddy", "udaddy -s " + server4},
+		{"ibv_ud_pingpong -g 0 -e -n 50", "ibv_ud_pingpong -g 0 -e -n 50 " + server4},
+		{"ib_read_bw -s 65536 -n 100", "ib_read_bw -s 65536 -n 100 " + server4},
+		{"ib_atomic_bw -n 100", "ib_atomic_bw -n 100 " + server4},
+	} {
+		if testing.Short() && i > 2 {
+			break
+		}
+		t.Run(x.server, func(t *testing.T) {
+			out := u.sessionsOnWire(t, "-v -wire "+server4, x.server, "-v -wire "+client4+" -allow 10.77.0.0/16", x.client)
+			if strings.Contains(out, "dropped datagrams") || !strings.Contains(out, "udp:"+client4+" sent") {
+				t.Error(out)
+			}
+		})
+	}
+}
+
+// TestIPv6SessionsOnAWire: the same by IPv6.
+func TestIPv6SessionsOnAWire(t *testing.T) {
+	if testing.Short() {
+		t.Skip("TestSessionsOnAWire runs the same by IPv4")
+	}
+	canListen(t)
+	needs(t, "ibv_rc_pingpong", "rping")
+	u := users()[0]
+	for _, x := range []struct{ server, client string }{
+		{"ibv_rc_pingpong -g 0 -c -e -n 50", "ibv_rc_pingpong -g 0 -c -e -n 50 " + server4}, // which connects by TCP over IPv4
+		{"rping -s -a " + server6 + " -V -C 10", "rping -c -a " + server6 + " -V -C 10"},
+	} {
+		u.sessionsOnWire(t, "-wire "+server6, x.server, "-wire "+client6, x.client)
+	}
+}
+
+// TestLossOnAWire: what one session loses of what it sends and receives is sent again; its capture has the frames of both directions,
+// as they are on the wire.
+func TestLossOnAWire(t *testing.T) {
+	canListen(t)
+	needs(t, "ibv_rc_pingpong")
+	u := users()[0]
+	file := filepath.Join(shared(t), "wire.pcapng")
+	program := "ibv_rc_pingpong -g 0 -c -e -n 100"
+	out := u.sessionsOnWire(t, "-wire "+server4, program, "-loss 20000 -pcap "+file+" -wire "+client4, program+" "+server4)
+	if !strings.Contains(out, "fault 1 (drop) has acted upon") || strings.Contains(out, "acted upon 0 of") {
+		t.Error(out)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	_, frames, err := pcap.Read(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := map[string]int{}
+	for _, p := range frames {
+		pk, err := roce.Parse(p.Data)
+		if err != nil || !pk.ICRCOK() || pk.UDP().SrcPort() != roce.UDPPort || pk.IPv4().ID() >= 64 {
+			t.Fatalf("%x: %v", p.Data, err)
+		}
+		from[netip.AddrFrom4(pk.IPv4().Src()).String()]++
+	}
+	if from[client4] < 400 || from[server4] < 400 || len(from) != 2 {
+		t.Errorf("frames by source: %v", from)
+	}
+}
+
+// TestStrangersOnAWire: who is not allowed reaches nobody, and is counted.
+func TestStrangersOnAWire(t *testing.T) {
+	canListen(t)
+	needs(t, "ibv_rc_pingpong")
+	u := users()[0]
+	out, status := u.session(t, "-wire", "127.9.9.9", "-allow", "127.9.9.0/25", "--", "sh", "-c", "echo x >/dev/udp/127.9.9.9/4791 2>/dev/null; ibv_devinfo -v")
+	if status != 0 || !strings.Contains(out, "::ffff:127.9.9.9, RoCE v2") || strings.Contains(out, "fe80") || strings.Contains(out, "GID[  1]") {
+		t.Errorf("status %d:\n%s", status, out)
+	}
+	for want, args := range map[string][]string{
+		"is no address of this machine":     {"-wire", "192.0.2.201"},
+		"--devices is 2":                    {"-wire", "127.9.9.9", "-devices", "2"},
+		"given twice":                       {"-wire", "127.9.9.9,127.9.9.9", "-devices", "2"},
+		"choose a profile":                  {"-wire", "127.9.9.9", "-profile", "connectx-5-ib"},
+		"reach no peer":                     {"-wire", "127.9.9.9", "-own-network"},
+		"--allow names peers of --wire":     {"-allow", "127.9.9.9"},
+		"is taken by another session or pr": {"-wire", "127.9.9.8"},
+	} {
+		if strings.Contains(want, "taken") {
+			hold, err := netipListen("127.9.9.8")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer hold()
+		}
+		out, status := u.session(t, append(args, "--", "true")...)
+		if status != 125 || !strings.Contains(out, want) {
+			t.Errorf("%v: status %d, want %q:\n%s", args, status, want, out)
+		}
+	}
+}
+
+// netipListen holds port 4791 of an address.
+func netipListen(addr string) (release func(), err error) {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	return func() { _ = unix.Close(fd) }, unix.Bind(fd, &unix.SockaddrInet4{Port: roce.UDPPort, Addr: netip.MustParseAddr(addr).As4()})
+}
+
+// TestNarrowWire: the path MTU of a port is what the interface carries.
+func TestNarrowWire(t *testing.T) {
+	p, err := profile.Load(profile.Default)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for mtu, want := range map[int]int{65536: p.Kernel.NetMTU, 1500: 1500} {
+		if got := onWire(p, mtu); got.Kernel.NetMTU != want || got.HCA.AckReqPackets != wireAckFreq || p.HCA.AckReqPackets == wireAckFreq {
+			t.Errorf("MTU %d: %d", mtu, got.Kernel.NetMTU)
+		}
+	}
+}

@@ -1,0 +1,149 @@
+//go:build linux
+
+package wire
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/sim/link"
+)
+
+// Config says what a port is.
+type Config struct {
+	Address netip.Addr     // of this machine, to which the socket is bound: the device's address
+	Allow   []netip.Prefix // networks of peers; none: everybody is one
+	// Say gets a sentence for the user, once of each kind and peer; nil: nobody does.
+	Say func(format string, a ...any)
+}
+
+// Port is a port of the simulated network, behind which is a UDP socket. It is the Receiver at the far end of a device's
+// cable. Only one goroutine uses it, the one that runs the simulation.
+type Port struct {
+	C Counters
+
+	cfg    Config
+	sock   *socket
+	mtu    int
+	end    *link.Port // the far end of the device's cable
+	pool   *roce.Pool // frames for the device
+	solver roce.HiddenIPv4
+
+	peers    map[netip.Addr]*peer
+	lastPeer *peer
+	lost     uint32
+	in       incoming
+
+	dests map[netip.Addr]*destination
+	last  *destination
+	out   outgoing
+	said  map[string]bool
+}
+
+// mostPeers bounds what is kept of peers, whose addresses strangers may forge.
+const mostPeers = 1 << 12
+
+// Open binds the socket. Its errors say what to do.
+func Open(cfg Config) (*Port, error) {
+	cfg.Address = cfg.Address.Unmap()
+	if cfg.Say == nil {
+		cfg.Say = func(string, ...any) {}
+	}
+	nic, mtu, err := interfaceOf(cfg.Address)
+	if err != nil {
+		return nil, err
+	}
+	if least := roce.MTU256.Bytes() + Headers; mtu < least {
+		return nil, fmt.Errorf("the MTU of %s, which has %v, is %d bytes; the smallest path MTU of RoCE needs %d: `ip link set %s mtu %d`", nic, cfg.Address, mtu, least, nic, least)
+	}
+	s, err := openSocket(cfg.Address)
+	if err != nil {
+		return nil, err
+	}
+	p := &Port{cfg: cfg, sock: s, mtu: mtu, peers: map[netip.Addr]*peer{}, dests: map[netip.Addr]*destination{}, said: map[string]bool{}}
+	p.in.init()
+	p.out.init()
+	return p, nil
+}
+
+// Headers is how many bytes of a packet the path MTU does not count: what Linux leaves room for (iboe_get_mtu).
+const Headers = 96
+
+// Address is that of the port.
+func (p *Port) Address() netip.Addr { return p.cfg.Address }
+
+// MTU is that of the interface that has the address, in bytes.
+func (p *Port) MTU() int { return p.mtu }
+
+// Room is how many bytes of memory the kernel has for datagrams that have not been received yet.
+func (p *Port) Room() int { return p.sock.room }
+
+// FD is the descriptor that is readable when datagrams have come.
+func (p *Port) FD() int { return p.sock.fd }
+
+// Attach puts the port at the far end of a device's cable: Deliver sends frames of the pool there. Whoever is attached to that end
+// hands the port what the device sends (Receive).
+func (p *Port) Attach(end *link.Port, pool *roce.Pool) { p.end, p.pool = end, pool }
+
+// Allows says whether the port sends to an address and takes datagrams from it.
+func (p *Port) Allows(a netip.Addr) bool {
+	a = a.Unmap()
+	return a.Is4() == p.cfg.Address.Is4() && a != p.cfg.Address && !a.IsUnspecified() && !a.IsMulticast() && !a.IsLinkLocalUnicast() && allows(p.cfg.Allow, a)
+}
+
+// Close closes the socket. What is queued is not sent.
+func (p *Port) Close() error {
+	p.out.drop()
+	return unix.Close(p.sock.fd)
+}
+
+// sayOnce tells the user something, once for each key.
+func (p *Port) sayOnce(key, format string, a ...any) {
+	if !p.said[key] {
+		p.said[key] = true
+		p.cfg.Say(format, a...)
+	}
+}
+
+// Counters count datagrams, and those that were dropped by reason.
+type Counters struct {
+	Sent, SentBytes         uint64 // from the BTH through the ICRC
+	Received, ReceivedBytes uint64 // handed to the device
+	SendCalls, ReceiveCalls uint64 // of the kernel
+	Counted                 uint64 // received with an identification that follows from the ICRC alone
+
+	Unsendable  uint64 // frames that no datagram carries: RoCE v1, VLANs, multicast, link-local addresses, broken headers
+	Unallowed   uint64 // frames to addresses that --allow leaves out
+	TooLong     uint64 // frames longer than the MTU of the way to their destination
+	Unreachable uint64 // frames that the kernel refused to send
+	NoRoom      uint64 // frames for which the kernel had no room for longer than a moment
+
+	Strangers uint64 // datagrams from addresses that --allow leaves out
+	Truncated uint64 // longer than any packet
+	Malformed uint64 // no whole RoCE packet
+	BadICRC   uint64
+	Overrun   uint64 // datagrams, or buffers of several, for which the socket had no room
+}
+
+// Dropped lists what was dropped, with its reasons, empty if nothing was.
+func (c *Counters) Dropped() string {
+	var l []string
+	for _, x := range []struct {
+		n    uint64
+		what string
+	}{
+		{c.Unsendable, "of what was sent that no UDP socket carries (RoCE v1, multicast, VLANs, broken headers)"}, {c.Unallowed, "to addresses that --allow leaves out"},
+		{c.TooLong, "longer than the MTU of their way"}, {c.Unreachable, "that the kernel refused to send"}, {c.NoRoom, "that the kernel had no room to send"},
+		{c.Strangers, "from addresses that --allow leaves out"}, {c.Truncated, "longer than any packet"}, {c.Malformed, "that were no RoCE packets"},
+		{c.BadICRC, "with a wrong ICRC"}, {c.Overrun, "for which the socket had no room (net.core.rmem_max)"},
+	} {
+		if x.n > 0 {
+			l = append(l, fmt.Sprintf("%d %s", x.n, x.what))
+		}
+	}
+	return strings.Join(l, ", ")
+}
