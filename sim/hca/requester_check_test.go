@@ -10,7 +10,7 @@ import (
 // The longest message, 1 GiB, may be a READ at the smallest MTU too. With what a new request may find
 // outstanding it fills the window of PSNs and no more.
 func TestLongestReadFitsTheWindowOfPSNs(t *testing.T) {
-	q := &requester{connection: &connection{}}
+	q := &requester{connection: &connection{u: &units{}}}
 	q.mtu = roce.MTU256.Bytes()
 	for n, want := range map[uint64]bool{1 << 30: true, 1<<30 + 1: false} {
 		if got := q.readLengthOK(&msg{kind: msgRead}, &prm.SendWQE{Bytes: n}); got != want {
