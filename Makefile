@@ -150,7 +150,7 @@ loop: $(BUILT_HW)
 	  $(BELOW) --profile connect-ib --odp=false --devices 2 -- $(HW) --label-filter "ODP-002 || ODP-026 || MR-031" --min-pass 3 --report out/loop-connect-ib.json && \
 	  $(BELOW) --profile generic-roce --uar dynamic --devices 2 -- $(HW) --label-filter "QPS-024 || QPS-025 || QPS-026 || QPS-043 || ODP-007 || POST-025" --min-pass 6 --report out/loop-generic.json && \
 	  $(BELOW) --profile fixtures/loop/variant.yaml --uar dynamic --devices 2 -- $(HW) --label-filter "ODP-034 || ODP-059 || MR-048 || WIRE-033 || XRC-022 || XRC-038 || DV-016 || DV-017 || DV-018" --min-pass 9 --report out/loop-variant.json && \
-	  $(BIN)/conform gaps --at-most 50 --machine-lacks gpu,buf,dm.export$$([ -e /dev/udmabuf ] || echo ,exporter,udmabuf) out/loop-*.json && \
+	  $(BIN)/conform gaps --at-most 48 --machine-lacks gpu,buf,dm.export$$([ -e /dev/udmabuf ] || echo ,exporter,udmabuf) out/loop-*.json && \
 	  $(BELOW) --uar dynamic --devices 2 -- $(BIN)/conform random --programs 30 && \
 	  $(BIN)/conform --target=sim --report out/loop-sim.json >out/loop-sim.txt && \
 	  $(BIN)/conform diff --common out/loop-sim.json out/loop-hw.json'
