@@ -27,7 +27,7 @@ type tunnel struct {
 	port       *Port
 	own, other netip.Addr
 	dev        *link.Port // of the device
-	mac, to    roce.MAC   // of the device, and of the one it sends to
+	mac        roce.MAC   // of the device
 	in         [2][4]byte // source and destination that the device knows
 	peer       *tunnel
 }

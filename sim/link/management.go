@@ -66,7 +66,6 @@ type switchAgents struct {
 	ports  []*switchPort // by number
 	top    [2]uint16     // of the linear forwarding table, and of the multicast one
 	life   uint8
-	change bool // of a port's state, until the subnet manager has seen it
 	frames roce.Pool
 	psn    uint32
 }
