@@ -121,7 +121,7 @@ func isFigure(key string, keys []string) bool {
 	return !strings.HasSuffix(key, table.SpreadSuffix) && !strings.HasSuffix(key, "_seeds") && key != "seeds" && key != "rate_ci95_percent" && !slices.Contains(keys, key)
 }
 
-// Keys are columns that tell rows of the result apart, beside its words: those that its pictures are drawn against.
+// keys are columns that tell rows of the result apart, beside its words: those that its pictures are drawn against.
 func (r *Result) keys() (all []string) {
 	for i := range r.Plots {
 		p := &r.Plots[i]
@@ -143,7 +143,7 @@ func (r *Result) Compare(old *Records, rows []table.Row, keys []string) error {
 		rows = r.Rows
 	}
 	keys = append(keys, r.keys()...)
-	c := &Comparison{Old: old.File, Differ: old.differences(r), Changes: []Change{}, Gone: []string{}, New: []string{}, shown: map[string]bool{}, hidden: r.Hidden}
+	c := &Comparison{Old: old.File, Differ: old.differences(r), Changes: []Change{}, Gone: []string{}, New: []string{}, shown: map[string]bool{}, hidden: slices.Concat(r.Hidden, r.Aside)}
 	for _, k := range slices.Concat(r.Columns, r.More.Columns) {
 		c.shown[k] = true
 	}

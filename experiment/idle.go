@@ -22,7 +22,7 @@ func (s *Scenario) idle(p *profile.Profile) (out []string) {
 	case !switched:
 		say("congestion.dcqcn", "only a switch marks packets, and link is %s", s.Link)
 	case p.Switch.ECNMax == 0:
-		say("congestion.dcqcn", "no packet is marked while switch.ecn_max is 0: set switch.ecn_min, switch.ecn_max and switch.ecn_chance to those of your switch; the authors of HPCC (SIGCOMM 2019) simulate DCQCN at %s with %s, %s and 20", rate(p.Link.Bandwidth), kilobytes(4*p.Link.Bandwidth), kilobytes(16*p.Link.Bandwidth))
+		say("congestion.dcqcn", "no packet is marked while switch.ecn_max is 0: set switch.ecn_min, switch.ecn_max and switch.ecn_chance to those of your switch; the authors of HPCC (SIGCOMM 2019) simulate DCQCN at %d Gb/s with %dB, %dB and %d", p.Link.Bandwidth/1e9, p.Link.Bandwidth/hpccMin, p.Link.Bandwidth/hpccMax, hpccChance)
 	}
 	if p.Link.PFC && !switched && !slices.ContainsFunc(s.Traffic, func(t Traffic) bool { return t.Memory == "gpu" }) {
 		say("link.pfc", "it pauses where a switch or the memory of a GPU takes packets more slowly than they come, and link is %s", s.Link)
@@ -61,18 +61,20 @@ func (s *Scenario) idle(p *profile.Profile) (out []string) {
 }
 
 // hypothetical names what decides a result and is no published behaviour of any part.
-func (s *Scenario) hypothetical(p *profile.Profile) []string {
+func hypothetical(p *profile.Profile) []string {
 	if !p.HCA.SelectiveRepeat {
 		return nil
 	}
-	return []string{fmt.Sprintf("hca.selective_repeat is a hypothesis: no publication says how a part does it. Here a NAK asks for one packet, a responder keeps hca.repeat_window=%d early ones (assumed), and a packet that is lost twice waits for the ACK timer; with more than a loss in a round trip that decides the rate.", p.HCA.RepeatWindow)}
+	return []string{fmt.Sprintf("hca.selective_repeat is a hypothesis: no source of the model says how a part does it. Here a NAK asks for one packet, a responder keeps hca.repeat_window=%d early ones (assumed), and a packet that is lost twice waits for the ACK timer; with more than a loss in a round trip that decides the rate.", p.HCA.RepeatWindow)}
 }
 
-// rate and kilobytes are what the authors of HPCC scale their thresholds by: 100 and 400 kB at 25 Gb/s, with a chance of 0.2 at the upper one
+// Thresholds of marking as the authors of HPCC simulate DCQCN: 100 and 400 kB at 25 Gb/s, in proportion at other rates, and percent at the upper one
 // (github.com/alibaba-edu/High-Precision-Congestion-Control, simulation/run.py).
-func rate(bps uint64) string { return fmt.Sprintf("%d Gb/s", bps/1e9) }
-
-func kilobytes(millionths uint64) string { return fmt.Sprintf("%dB", millionths/1e6) }
+const (
+	hpccMin    = 25e9 / 100e3 // bits per second for each byte
+	hpccMax    = 25e9 / 400e3
+	hpccChance = 20
+)
 
 // idle are keys that a load gives, and that can act on nothing in it, with the reason.
 func (t *Traffic) idle() (out [][2]string) {

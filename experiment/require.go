@@ -87,7 +87,8 @@ func (r *Requirement) matches(row *table.Row, totals bool) bool {
 	if r.row == "total" {
 		return kind == "total" || !totals && kind == "traffic"
 	}
-	return name == r.row && kind != "thread" || kind == r.row
+	word, _ := kind.(string)
+	return name == r.row && kind != "thread" && !slices.Contains(sampled, word) || kind == r.row
 }
 
 // Check says how the result stands to the requirement, in a sentence, and whether it is met by each row that it is about. The error is of a

@@ -150,7 +150,7 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 	if req.Histogram {
 		res.Inside = append(res.Inside, histogramPlots(s.Name)...)
 	}
-	res.Aside = []string{"series", "queue", "switch", "histogram"}
+	res.Aside = sampled
 	if s.Source != "" {
 		res.Note("Source of the scenario: %s", s.Source)
 	}
@@ -166,9 +166,9 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 		}
 		rec.expect(plan)
 	}
-	notes := slices.Concat(sc.sharedCores(), sc.idle(prof), sc.hypothetical(prof))
+	notes := slices.Concat(sc.sharedCores(), sc.idle(prof), hypothetical(prof))
 	if req.brief { // what is idle at one point may act at another
-		notes = slices.Concat(sc.sharedCores(), sc.hypothetical(prof))
+		notes = slices.Concat(sc.sharedCores(), hypothetical(prof))
 	}
 	for _, what := range notes {
 		res.Note("%s", what)

@@ -10,6 +10,9 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
+// sampled are the kinds of rows of what a run was sampled for, and of how its messages are distributed: too many for a table, and of no load.
+var sampled = []string{"series", "queue", "switch", "histogram"}
+
 // mostSamples bounds the samples of a run: a longer one is not recorded to its end, and says so.
 const mostSamples = 100_000
 
