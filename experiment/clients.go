@@ -316,7 +316,8 @@ func (out *Outcome) sets(s *Scenario) (all []set) {
 	return all
 }
 
-// aggregate is the row of several clients at once: the rate of all, from the first that began to the last that ended, percentiles over all their messages, and how evenly they fare.
+// aggregate is the row of several clients at once: the rate of all, from the first that began to the last that ended, percentiles over all
+// their messages, and how evenly they fare.
 func aggregate(kind, name string, loads []*workload.Load, results []*workload.Result) table.Row {
 	var row table.Row
 	threads, rate, gbps, delivered, bytes, completed := 0, 0.0, 0.0, 0.0, 0.0, uint64(0)

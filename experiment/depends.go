@@ -21,7 +21,8 @@ func Guessed(limit string, p *profile.Profile) (all []profile.Value) {
 	}
 	for _, v := range p.Values() {
 		section, _, _ := strings.Cut(v.Key, ".")
-		acts := slices.Contains(up.half, v.Key) || slices.Contains(up.double, v.Key) || slices.Contains(up.sections, section) && v.Kind == profile.Time
+		given := slices.ContainsFunc(up.set, func(s Setting) bool { return s.Key == v.Key })
+		acts := given || slices.Contains(up.half, v.Key) || slices.Contains(up.double, v.Key) || slices.Contains(up.sections, section) && v.Kind == profile.Time
 		if acts && (v.Hypothesis || v.Source == profile.Assumed || v.Source == profile.Fitted) {
 			all = append(all, v)
 		}

@@ -53,11 +53,11 @@ func (out *Outcome) noteLosses(env *Env) {
 	if l.duplicates > 0 {
 		parts = append(parts, fmt.Sprintf("%.0f had arrived before", l.duplicates))
 	}
-	what := "none was dropped"
+	what := ""
 	if len(parts) > 0 {
-		what = strings.Join(parts, ", ")
+		what = fmt.Sprintf("Of %.0f packets that devices sent, %s. ", l.sent, strings.Join(parts, ", "))
 	}
-	env.Note("Of %.0f packets that devices sent, %s. Senders went back after %.0f sequence NAKs and %.0f ACK timeouts%s.", l.sent, what, l.naks, l.timeouts, out.stalled())
+	env.Note("%sSenders went back after %.0f sequence NAKs and %.0f ACK timeouts%s.", what, l.naks, l.timeouts, out.stalled())
 	out.noteDropped(env, l.dropped)
 }
 
