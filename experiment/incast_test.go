@@ -1,6 +1,9 @@
 package experiment
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -8,13 +11,14 @@ import (
 	"time"
 
 	"github.com/rdmasim/rdmasim/experiment/table"
+	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
 // namedRows are the rows of a kind, and of a name unless that is empty.
 func namedRows(r *Result, kind, name string) (rows []*table.Row) {
-	for i := range r.Rows {
-		if row := &r.Rows[i]; row.Get("row") == kind && (name == "" || row.Get("name") == name) {
-			rows = append(rows, row)
+	for _, row := range ofKind(r, kind) {
+		if name == "" || row.Get("name") == name {
+			rows = append(rows, &row)
 		}
 	}
 	return rows
@@ -123,6 +127,12 @@ func TestSamplesOfARun(t *testing.T) {
 		if a, b := plain.Rows[i], r.Rows[i]; !slices.Equal(a.Keys(), b.Keys()) || table.Text(a.Get("rate_mps")) != table.Text(b.Get("rate_mps")) || a.Get("latency_ns_p99") != b.Get("latency_ns_p99") {
 			t.Fatalf("row %d is %v with samples", i, b)
 		}
+	}
+	var ahead, lockstep bytes.Buffer
+	step := req
+	step.Lockstep = true
+	if err := errors.Join(r.Write(&ahead, "json"), execute(t, flowsOfTen, step).Write(&lockstep, "json")); err != nil || !bytes.Equal(ahead.Bytes(), lockstep.Bytes()) {
+		t.Errorf("samples differ in lockstep (%v)", err)
 	}
 	sum, before := 0.0, 0.0
 	for _, row := range namedRows(r, "series", "storm") {
@@ -233,5 +243,67 @@ func TestProgressOfASingleRun(t *testing.T) {
 	}
 	if len(seen) < 5 || last != 1000 {
 		t.Errorf("%d steps, the last %d", len(seen), last)
+	}
+}
+
+// A bound on a load is one on its row, whatever samples of the run are beside it; and samples are no changes against a run without.
+func TestSamplesAreNoLoads(t *testing.T) {
+	req := Request{Set: []string{"link.pfc=true", "switch.buffer=4MiB"}, Every: 10 * time.Microsecond, Histogram: true}
+	r := execute(t, flowsOfTen, req)
+	least := value(t, namedRows(r, "traffic", "storm")[0], "gbps")
+	q, err := ParseRequirement(fmt.Sprintf("storm.gbps >= %v", 0.999*least))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if says, met, err := q.Check(r.Rows); err != nil || !met {
+		t.Errorf("%s (%v)", says, err)
+	}
+	q, err = ParseRequirement("queue.queue_bytes < 4194304")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if says, met, err := q.Check(r.Rows); err != nil || !met {
+		t.Errorf("%s (%v)", says, err)
+	}
+	plain := execute(t, flowsOfTen, Request{Set: req.Set})
+	var same [2]int
+	for i, of := range []*Result{r, plain} {
+		if err := of.Compare(&Records{File: "old", Name: of.Name, Rows: of.Rows}, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		same[i] = of.Against.same
+	}
+	if same[0] != same[1] || same[1] == 0 {
+		t.Errorf("%d values of the table are compared with samples, %d without", same[0], same[1])
+	}
+}
+
+// Timers are no limit of a run that is short: what is under way at its end waits for no longer than answers take.
+func TestShortRunsWaitForNoTimer(t *testing.T) {
+	for _, load := range []string{"window: 1, duration: 3us", "threads: 4, verb: send, payload: 64KiB, window: 1, duration: 2us", "threads: 4, verb: read, window: 2, duration: 2us",
+		"threads: 4, payload: 64KiB, window: 16, duration: 2us", "verb: read, window: 1, payload: 64KiB, duration: 30us", "on_demand: explicit, on_demand_at: to, verb: read, mrs: 20, window: 1, duration: 1ms"} {
+		r := execute(t, "name: x\ntraffic: [{name: a, "+load+"}]", Request{})
+		if limit := namedRows(r, "traffic", "a")[0].Get(LimitedBy); limit == "ACK timer" {
+			t.Errorf("%s: limited by %v", load, limit)
+		}
+	}
+}
+
+// Frames that a rule drops are lost too: the note does not say that none was.
+func TestNoteOfFramesThatARuleDrops(t *testing.T) {
+	r := execute(t, "name: x\ntraffic: [{name: a, messages: 1, payload: 64B}]\nfaults: [{do: drop, count: 1}]", Request{})
+	if all := strings.Join(r.Notes, "\n"); strings.Contains(all, "none was dropped") || !strings.Contains(all, "ACK timeouts") {
+		t.Errorf("%s", all)
+	}
+}
+
+// The values that decide how long an ACK timer runs, and that no source gives, are named where it limits.
+func TestGuessedValuesOfTheAckTimer(t *testing.T) {
+	p, err := profile.Load("connectx-5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(Guessed("ACK timer", p), func(v profile.Value) bool { return v.Key == "hca.ack_timeout_floor" }) {
+		t.Errorf("%v", Guessed("ACK timer", p))
 	}
 }

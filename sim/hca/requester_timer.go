@@ -80,12 +80,20 @@ func (q *requester) onTimer() {
 	q.kick()
 }
 
-// timerWaited is for how long the requester has waited in vain for answers by now: until its ACK timer ran out, and since the latest answer.
+// longestAnswer is what an answer takes at most where nothing is lost, or a 16th of the ACK timeout if that is more.
+const longestAnswer = 100 * sim.Microsecond
+
+// timerWaited is for how long the requester has waited in vain for answers by now: until its ACK timer ran out, and since the latest answer, if
+// that is longer than answers take.
 func (q *requester) timerWaited(now sim.Time) sim.Time {
 	if q.deadline == sim.Never {
 		return q.timerWaits
 	}
-	return q.timerWaits + max(0, now-(q.deadline-q.timeout))
+	waits := now - (q.deadline - q.timeout)
+	if waits <= max(longestAnswer, q.timeout/16) {
+		waits = 0
+	}
+	return q.timerWaits + waits
 }
 
 // pause is what the requester takes before it sends again.
