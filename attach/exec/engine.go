@@ -247,11 +247,10 @@ func (e *engine) catchUp() {
 		e.passTime()
 		return
 	}
-	if e.m.eng.Next() != sim.Never {
-		e.pace.CatchUp()
-	} else if len(e.clocks) > 0 && e.deviceIdle {
+	if len(e.clocks) > 0 && e.deviceIdle && e.m.eng.Next() == sim.Never {
 		e.pace.Pass(max(e.m.eng.Now(), e.pace.Real()))
 	}
+	e.pace.CatchUp()
 }
 
 // waitForWork sleeps until there is work from another goroutine, a timer is due, or it is time

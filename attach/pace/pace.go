@@ -97,8 +97,13 @@ const (
 )
 
 // CatchUp runs what fell due in the pause that ends now. A device that had so much to do that the simulator cannot follow
-// has had no pause: it goes on later from where it is then.
+// has had no pause: it goes on later from where it is then. So does one that has nothing to do: a timer that it sets next
+// does not count the pause.
 func (c *Clock) CatchUp() {
+	if c.eng.Next() == sim.Never {
+		c.Rest()
+		return
+	}
 	until, begin := max(c.eng.Now(), c.Real()), time.Now()
 	slices := 0
 	for next := c.eng.Next(); next < until && c.err == nil; next = c.eng.Next() {

@@ -54,6 +54,21 @@ func TestCatchUp(t *testing.T) {
 	}
 }
 
+// TestPauseOfAnIdleDevice: a timer that is set after a pause without anything to do counts from then, also where the
+// program comes back before the device is idle again.
+func TestPauseOfAnIdleDevice(t *testing.T) {
+	e := sim.New(sim.Options{})
+	c := New(e, false)
+	c.wall = c.wall.Add(-100 * time.Millisecond)
+	c.CatchUp()
+	begin := e.Now()
+	e.At(begin+sim.Second, func(uint64) {}, 0)
+	c.CatchUp()
+	if d, ok := c.Wait(); !ok || d < 950*time.Millisecond {
+		t.Errorf("a timer of 1 s expires %v after it was set", d)
+	}
+}
+
 // TestThrottle: virtual time does not run ahead.
 func TestThrottle(t *testing.T) {
 	e := sim.New(sim.Options{})
