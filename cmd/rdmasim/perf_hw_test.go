@@ -80,7 +80,7 @@ wait $s || exit 8`, freePort(t), server, client, host)
 
 // sizeAndCount are the columns of perftest's table that do not depend on a clock: the size and how many messages there were.
 func sizeAndCount(text string) string {
-	m := regexp.MustCompile(`(?m)^ *#bytes .*\n *([0-9]+) +([0-9]+) `).FindStringSubmatch(text)
+	m := regexp.MustCompile(`(?m)^ *#bytes .*\n(?:\D.*\n)*? *([0-9]+) +([0-9]+) `).FindStringSubmatch(text)
 	if m == nil {
 		return ""
 	}
