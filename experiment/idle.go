@@ -17,13 +17,6 @@ func (s *Scenario) idle(p *profile.Profile) (out []string) {
 		out = append(out, fmt.Sprintf("%s changes nothing here: %s.", key, fmt.Sprintf(format, args...)))
 	}
 	switched := s.Link == "switch"
-	switch {
-	case !p.HCA.Congestion.DCQCN:
-	case !switched:
-		say("congestion.dcqcn", "only a switch marks packets, and link is %s", s.Link)
-	case p.Switch.ECNMax == 0:
-		say("congestion.dcqcn", "no packet is marked while switch.ecn_max is 0: set switch.ecn_min, switch.ecn_max and switch.ecn_chance to those of your switch; the authors of HPCC (SIGCOMM 2019) simulate DCQCN at %d Gb/s with %dB, %dB and %d", p.Link.Bandwidth/1e9, p.Link.Bandwidth/hpccMin, p.Link.Bandwidth/hpccMax, hpccChance)
-	}
 	if p.Link.PFC && !switched && !slices.ContainsFunc(s.Traffic, func(t Traffic) bool { return t.Memory == "gpu" }) {
 		say("link.pfc", "it pauses where a switch or the memory of a GPU takes packets more slowly than they come, and link is %s", s.Link)
 	}
@@ -67,14 +60,6 @@ func hypothetical(p *profile.Profile) []string {
 	}
 	return []string{fmt.Sprintf("hca.selective_repeat is a hypothesis: no source of the model says how a part does it. Here a NAK asks for one packet, a responder keeps hca.repeat_window=%d early ones (assumed), and a packet that is lost twice waits for the ACK timer; with more than a loss in a round trip that decides the rate.", p.HCA.RepeatWindow)}
 }
-
-// Thresholds of marking as the authors of HPCC simulate DCQCN: 100 and 400 kB at 25 Gb/s, in proportion at other rates, and percent at the upper one
-// (github.com/alibaba-edu/High-Precision-Congestion-Control, simulation/run.py).
-const (
-	hpccMin    = 25e9 / 100e3 // bits per second for each byte
-	hpccMax    = 25e9 / 400e3
-	hpccChance = 20
-)
 
 // idle are keys that a load gives, and that can act on nothing in it, with the reason.
 func (t *Traffic) idle() (out [][2]string) {

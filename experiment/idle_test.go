@@ -43,8 +43,10 @@ func TestSettingsThatChangeNothingAreNamed(t *testing.T) {
 		{"traffic: [{duration: 20us}]\n", ""},
 		{"set: {congestion.dcqcn: \"true\"}\ntraffic: [{duration: 20us}]\n", "congestion.dcqcn"},
 		{"link: switch\nset: {congestion.dcqcn: \"true\"}\ntraffic: [{duration: 20us}]\n", "congestion.dcqcn"},
-		{"link: switch\nset: {congestion.dcqcn: \"true\", switch.ecn_min: 10KiB, switch.ecn_max: 100KiB, switch.ecn_chance: \"1\"}\ntraffic: [{duration: 20us}]\n", ""},
-		{"link: switch\nset: {switch.ecn_max: 100KiB}\ntraffic: [{duration: 20us}]\n", "switch.ecn_max"},
+		{"link: switch\nset: {congestion.dcqcn: \"true\", switch.ecn_min: 10KiB, switch.ecn_max: 100KiB, switch.ecn_chance: \"1\"}\ntraffic: [{duration: 20us}]\n", "congestion.dcqcn"},
+		{"link: switch\nset: {congestion.dcqcn: \"true\", switch.ecn_min: 10KiB, switch.ecn_max: 100KiB}\ntraffic: [{clients: 8, payload: 16KiB, messages: 20}]\n", ""},
+		{"link: switch\nset: {congestion.dcqcn: \"true\", switch.ecn_max: 0B, switch.ecn_min: 0B}\ntraffic: [{clients: 8, payload: 16KiB, messages: 20}]\n", "congestion.dcqcn"},
+		{"link: switch\nset: {switch.ecn_max: 2MiB}\ntraffic: [{duration: 20us}]\n", "switch.ecn_max"},
 		{"set: {switch.buffer: 2MiB, link.pfc_xoff: 64KiB}\ntraffic: [{duration: 20us}]\n", "link.pfc_xoff switch.buffer"},
 		{"set: {link.pfc: \"true\"}\ntraffic: [{duration: 20us}]\n", "link.pfc"},
 		{"hosts: 4\nlink: switch\ntraffic: [{duration: 20us}]\n", "hosts"},
@@ -68,7 +70,7 @@ func TestIdleSettingsAreIdle(t *testing.T) {
 		link := pick("cable", "switch")
 		set := map[string][2]string{
 			"congestion.dcqcn": {"true", "false"}, "link.pfc": {"true", "false"}, "link.pfc_xoff": {"100KiB", "64KiB"}, "switch.buffer": {"256KiB", "1MiB"},
-			"switch.ecn_max": {"64KiB", "0B"}, "gpu.write_buffer": {"128KiB", "64KiB"},
+			"switch.ecn_max": {"2MiB", "1600000B"}, "gpu.write_buffer": {"128KiB", "64KiB"},
 		}
 		keys := map[string][2]string{
 			"window": {"3", "9"}, "postlist": {"2", "1"}, "signal_every": {"2", "1"}, "retry_cnt": {"3", "7"}, "ack_timeout": {"10", "14"}, "rnr_retry": {"2", "7"},

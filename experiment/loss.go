@@ -6,6 +6,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
 // losses are what packets met on their way in a run: a rate alone does not tell that most of what a wire carried was thrown away.
@@ -80,6 +81,26 @@ func (out *Outcome) noteCongestion(env *Env) {
 	if len(parts) > 0 {
 		env.Note("Congestion: %s.", strings.Join(parts, "; "))
 	}
+}
+
+// noteUnmarked says why senders were never told to slow down although congestion.dcqcn is on.
+func (out *Outcome) noteUnmarked(env *Env, s *Scenario, prof *profile.Profile) {
+	if marked, _ := out.Counter("hca.np_ecn_marked_roce_packets"); !prof.HCA.Congestion.DCQCN || marked > 0 {
+		return
+	}
+	sw, why := &prof.Switch, ""
+	switch {
+	case s.Link != "switch":
+		why = "only a switch marks packets, and link is " + s.Link
+	case sw.ECNMax == 0:
+		why = "no packet is marked while switch.ecn_max is 0"
+	default:
+		why = fmt.Sprintf("no packet was marked, since no queue of the switch was above switch.ecn_min=%dB for long", sw.ECNMin)
+		if prof.Link.PFC {
+			why += fmt.Sprintf(", and link.pfc pauses a sender that has link.pfc_xoff=%dB in it", prof.Link.PFCXoff)
+		}
+	}
+	env.Note("congestion.dcqcn changes nothing here: %s.", why)
 }
 
 // stalled says for how much of the time ACK timers held queue pairs up, on the device where that was most.

@@ -363,6 +363,7 @@ func (out *Outcome) emit(env *Env, s *Scenario, prof *profile.Profile) error {
 		out.noteLosses(env)
 		out.noteCongestion(env)
 	}
+	out.noteUnmarked(env, s, prof)
 	out.noteRare(env, "")
 	for _, why := range out.ended {
 		env.Note("%s", why)
