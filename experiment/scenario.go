@@ -21,7 +21,7 @@ type Scenario struct {
 	Name    string            `yaml:"name" required:"true" help:"name of the scenario in reports"`
 	Title   string            `yaml:"title" help:"what it shows, in one line"`
 	Source  string            `yaml:"source" help:"the publication that it follows"`
-	Profile string            `yaml:"profile" help:"device and host profile, as listed by rdmasim profile list"`
+	Profile string            `yaml:"profile" help:"device and host profile: a name from rdmasim list profiles, or the path of a file (default connectx-5)"`
 	Set     map[string]string `yaml:"set" help:"values of the profile to change, such as uar.bf_conflict: none"`
 	Hosts   int               `yaml:"hosts" min:"1" max:"64" help:"number of machines, with one device each (default 2, or as many as the clients of loads need)"`
 	Cores   int               `yaml:"cores" min:"1" max:"1024" help:"cores of each host (default 16)"`
@@ -54,12 +54,12 @@ type Sweep struct {
 
 // Traffic is one load.
 type Traffic struct {
-	Name        string            `yaml:"name" help:"name of the load in reports"`
+	Name        string            `yaml:"name" group:"who posts to whom" help:"name of the load in reports"`
 	FromHosts   string            `yaml:"from" unit:"hosts" json:"-" help:"host that posts (default 0), or several, such as 0..15: each is a client of its own, with the threads and queue pairs that the load says"`
 	ToHosts     string            `yaml:"to" unit:"hosts" json:"-" help:"target host (default 1, or 0 with link loopback, or the host behind the clients), or several: each client posts to each of them"`
 	Pattern     string            `yaml:"pattern" oneof:"incast,all-to-all,permutation" help:"who posts to whom: all clients to one host, each to each other, or each to the next one and the last to the first"`
 	Clients     int               `yaml:"clients" min:"1" max:"63" help:"number of hosts that post, in place of a range of from"`
-	Threads     int               `yaml:"threads" min:"1" max:"1024" help:"posting threads (default 1)"`
+	Threads     int               `yaml:"threads" group:"threads and objects" min:"1" max:"1024" help:"posting threads (default 1)"`
 	Cores       []int             `yaml:"cores" help:"core of each thread, in turn (default: thread i on core i)"`
 	Contexts    int               `yaml:"contexts" min:"1" max:"1024" help:"device contexts; each is shared by a block of consecutive threads (default 1)"`
 	PDs         int               `yaml:"pds" min:"1" max:"1024" help:"protection domains of each context (default 1)"`
@@ -67,7 +67,7 @@ type Traffic struct {
 	QPs         int               `yaml:"qps_per_thread" min:"1" max:"10000" help:"queue pairs of each thread (default 1)"`
 	QPSharing   int               `yaml:"qp_sharing" min:"1" max:"1024" help:"threads that share one set of queue pairs (default 1)"`
 	CQSharing   int               `yaml:"cq_sharing" min:"0" max:"10000" help:"queue pairs that complete on one CQ; 0: those of a thread share one (default 0)"`
-	MRs         int               `yaml:"mrs" min:"1" max:"100000" help:"memory regions of each protection domain (default 1, or one for each thread that measures the latency of writes)"`
+	MRs         int               `yaml:"mrs" group:"memory" min:"1" max:"100000" help:"memory regions of each protection domain (default 1, or one for each thread that measures the latency of writes)"`
 	MRSize      uint64            `yaml:"mr_size" unit:"size" min:"8B" max:"64GiB" help:"size of a memory region (default 4KiB, or twice the payload and 64 bytes if that is more)"`
 	LocalMRSize uint64            `yaml:"local_mr_size" unit:"size" min:"8B" max:"64GiB" help:"size of a memory region of the host that posts (default: mr_size)"`
 	Stride      uint64            `yaml:"stride" unit:"size" min:"8B" max:"64GiB" help:"distance of the places in a region that messages use, a multiple of 8 (default: the payload, or 8B)"`
@@ -77,15 +77,15 @@ type Traffic struct {
 	Cold        bool              `yaml:"cold" help:"before each message its pages are taken from the process and touched again, so that the host has them and the device does not; with measure: latency"`
 	Memory      string            `yaml:"memory" oneof:"host,gpu,udmabuf" help:"memory of the memory regions: the host's, a GPU's (gpu.* of the profile), or the host's as a DMA-BUF from /dev/udmabuf (default host)"`
 	MemoryAt    string            `yaml:"memory_at" oneof:"from,to,both" help:"the hosts whose regions are in such memory (default both)"`
-	BothWays    bool              `yaml:"both_ways" help:"the target posts the same on the same queue pairs, and is not measured"`
-	Access      string            `yaml:"access" oneof:"fixed,random" help:"which part of the memory regions a message uses (default fixed)"`
-	Transport   string            `yaml:"transport" oneof:"rc,uc,ud" help:"service of the queue pairs (default rc); uc carries write, write_imm and send, ud send"`
+	BothWays    bool              `yaml:"both_ways" group:"who posts to whom" help:"the target posts the same on the same queue pairs, and is not measured"`
+	Access      string            `yaml:"access" group:"memory" oneof:"fixed,random" help:"which part of the memory regions a message uses (default fixed)"`
+	Transport   string            `yaml:"transport" group:"queue pairs" oneof:"rc,uc,ud" help:"service of the queue pairs (default rc); uc carries write, write_imm and send, ud send"`
 	Receive     string            `yaml:"receive" oneof:"post,none" help:"none: the target posts no receives, so that datagrams and unreliable messages are dropped there, and reliable ones draw RNR NAKs (default post)"`
 	AckTimeout  *int              `yaml:"ack_timeout" min:"0" max:"31" help:"code of the queue pairs' ACK timeout, 0 for none (default 14: 67.1 ms)"`
 	RetryCnt    *int              `yaml:"retry_cnt" min:"0" max:"7" help:"retries of the queue pairs after timeouts and NAKs (default 7)"`
 	RNRRetry    *int              `yaml:"rnr_retry" min:"0" max:"7" help:"retries of the queue pairs after RNR NAKs; 7: without end (default 7)"`
 	RNRTimer    *int              `yaml:"min_rnr_timer" min:"0" max:"31" help:"code of the time that an RNR NAK asks for (default 12: 0.64 ms)"`
-	Spread      int               `yaml:"spread" min:"0" max:"32768" help:"requests that a thread keeps outstanding, each on one of its queue pairs chosen at random; 0: queue pairs in turn, each up to its window (default 0)"`
+	Spread      int               `yaml:"spread" group:"requests" min:"0" max:"32768" help:"requests that a thread keeps outstanding, each on one of its queue pairs chosen at random; 0: queue pairs in turn, each up to its window (default 0)"`
 	Verb        string            `yaml:"verb" oneof:"write,write_imm,send,read,cas,faa" help:"operation of each request (default write; send on ud)"`
 	Mix         []MixItem         `yaml:"mix" help:"several verbs in turn, as often as their weights say, instead of verb"`
 	Payload     uint32            `yaml:"payload" unit:"size" max:"1GiB" help:"bytes of a message (default 2B, 8B with atomics)"`
@@ -96,14 +96,14 @@ type Traffic struct {
 	Postlist    int               `yaml:"postlist" min:"1" max:"1024" help:"requests in each post call (default 1)"`
 	SignalEvery int               `yaml:"signal_every" min:"1" max:"32768" help:"signal every N-th request (default 1)"`
 	Drain       bool              `yaml:"drain" help:"a thread that has posted its whole window on a queue pair posts there again when all of it has completed"`
-	RecvDepth   int               `yaml:"recv_depth" min:"1" max:"32768" help:"receives that a queue pair keeps posted (default 128)"`
+	RecvDepth   int               `yaml:"recv_depth" group:"queue pairs" min:"1" max:"32768" help:"receives that a queue pair keeps posted (default 128)"`
 	RecvPost    int               `yaml:"recv_postlist" min:"1" max:"1024" help:"receives of a queue pair in each post call (default 1)"`
 	MTU         string            `yaml:"mtu" oneof:"256,512,1024,2048,4096" help:"path MTU in bytes (default 1024)"`
 	RdAtomic    int               `yaml:"rd_atomic" min:"1" max:"128" help:"outstanding READs and atomics of a queue pair (default 16)"`
-	Env         map[string]string `yaml:"env" help:"environment variables of the posting process (MLX5_...)"`
-	Work        int64             `yaml:"work" unit:"time" max:"1s" help:"time that a thread computes before each post call (default 0ns)"`
+	Env         map[string]string `yaml:"env" group:"threads and objects" help:"environment variables of the posting process (MLX5_...)"`
+	Work        int64             `yaml:"work" group:"requests" unit:"time" max:"1s" help:"time that a thread computes before each post call (default 0ns)"`
 	Churn       string            `yaml:"churn" oneof:"reg_mr,dereg_mr" help:"instead of posting, register regions of mr_size, or deregister regions that were registered before the run: one after each work, at most mrs for each thread"`
-	Measure     string            `yaml:"measure" oneof:"rate,latency,both" help:"what is measured: the rate with a window full of requests, the latency of one request at a time, or with both the rate and the time from post to completion of its signalled requests (default rate)"`
+	Measure     string            `yaml:"measure" group:"what is measured" oneof:"rate,latency,both" help:"what is measured: the rate with a window full of requests, the latency of one request at a time, or with both the rate and the time from post to completion of its signalled requests (default rate)"`
 	Messages    int               `yaml:"messages" min:"1" max:"100000000" help:"messages of each thread; or give duration"`
 	Start       int64             `yaml:"start" unit:"time" max:"100s" help:"time after which the load begins, its warmup included, when the others have begun (default 0ns)"`
 	Warmup      int64             `yaml:"warmup" unit:"time" max:"100s" help:"time before counting begins (default 0ns)"`
@@ -120,12 +120,15 @@ type Traffic struct {
 
 // MixItem is one verb of a mix.
 type MixItem struct {
-	Verb   string `yaml:"verb" oneof:"write,write_imm,send,read,cas,faa" required:"true"`
+	Verb   string `yaml:"verb" oneof:"write,write_imm,send,read,cas,faa" required:"true" help:"operation of these requests"`
 	Weight int    `yaml:"weight" min:"1" max:"1000" help:"share of the verb, against the weights of the others: 70 and 30 are 7 of 10 messages and 3, spread evenly (default 1)"`
 }
 
 // ScenarioSchema is the JSON schema of scenario files.
 func ScenarioSchema() ([]byte, error) { return input.Schema(&Scenario{}, "rdmasim traffic scenario") }
+
+// ScenarioKeys are the keys of scenario files, for a reference.
+func ScenarioKeys() []input.Key { return input.Keys(&Scenario{}) }
 
 // ScenarioInfo is a scenario that comes with the program.
 type ScenarioInfo struct{ File, Title string }
@@ -187,6 +190,14 @@ func ParseScenario(file string, src []byte) (*Scenario, error) {
 
 // Text is the scenario's file as it was read.
 func (s *Scenario) Text() string { return s.text }
+
+// Items are how many loads and rules of faults the file has.
+func (s *Scenario) Items() (loads, rules int) {
+	if s.given == nil {
+		return 0, len(s.Faults)
+	}
+	return len(s.given.Traffic), len(s.Faults)
+}
 
 // regions is how many memory regions each protection domain has unless the load says: one, or enough for threads that
 // time writes and have a region each.

@@ -14,15 +14,11 @@ import (
 func OutOfBounds(unit string, params any) (errs []error) {
 	v := reflect.ValueOf(params).Elem()
 	for i := range v.NumField() {
-		f, tag := v.Field(i), v.Type().Field(i).Tag
-		low, high, ok := strings.Cut(tag.Get("bounds"), "..")
-		if words := strings.Fields(tag.Get("words")); len(words) > 0 {
-			low, high, ok = "0", strconv.Itoa(len(words)-1), true
-		}
+		f := v.Field(i)
+		lo, hi, ok := Bounds(v.Type().Field(i).Tag)
 		if !ok {
 			continue
 		}
-		lo, hi := bound(low, 0), bound(high, int64(Second))
 		n := int64(math.MaxInt64)
 		if f.CanInt() {
 			n = f.Int()
@@ -38,6 +34,18 @@ func OutOfBounds(unit string, params any) (errs []error) {
 		}
 	}
 	return errs
+}
+
+// Bounds are the least and the largest value that the tags of a field allow, ok if they say so; those of a Time are in picoseconds.
+func Bounds(tag reflect.StructTag) (least, largest int64, ok bool) {
+	low, high, ok := strings.Cut(tag.Get("bounds"), "..")
+	if words := strings.Fields(tag.Get("words")); len(words) > 0 {
+		low, high, ok = "0", strconv.Itoa(len(words)-1), true
+	}
+	if !ok {
+		return 0, 0, false
+	}
+	return bound(low, 0), bound(high, int64(Second)), true
 }
 
 // bound parses a bound of a tag; an absent one is otherwise.

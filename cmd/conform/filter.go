@@ -2,9 +2,11 @@ package main
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/onsi/ginkgo/v2/types"
+	"github.com/spf13/cobra"
 
 	"github.com/rdmasim/rdmasim/conformance"
 	"github.com/rdmasim/rdmasim/internal/cli/input"
@@ -80,4 +82,24 @@ func dropRegexes(filter string) string {
 		b.WriteString(parts[i] + "\x00")
 	}
 	return b.String()
+}
+
+// filterLabels completes the last label of a filter: every case has its ID, its area, its strength and what it needs.
+func filterLabels(_ *cobra.Command, _ []string, typed string) (out []string, _ cobra.ShellCompDirective) {
+	cat, err := conformance.LoadCatalogue()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	at := strings.LastIndexAny(typed, " (!&|,") + 1
+	var labels []string
+	for _, e := range cat.Cases {
+		labels = append(labels, e.Labels()...)
+	}
+	slices.Sort(labels)
+	for _, l := range slices.Compact(labels) {
+		if strings.HasPrefix(l, typed[at:]) {
+			out = append(out, typed[:at]+l)
+		}
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rdmasim/rdmasim/conformance/report"
+	"github.com/rdmasim/rdmasim/internal/cli/input/commands"
 )
 
 // newOutcomes is the page of help about the words for how a case ends.
@@ -23,5 +24,7 @@ func newOutcomes() *cobra.Command {
 	b.WriteString("\nThe catalogue gives each case a strength: E, what it expects is exact; S, one of a set is, and the member that was\n" +
 		"seen is recorded; H, nothing is known before it was recorded on hardware (conform accept, --baseline).\n" +
 		"conform show ID prints what a case asserts, what it needs, and where its rule stands.")
-	return &cobra.Command{Use: "outcomes", Short: "What the outcomes of a case mean", Long: b.String()}
+	c := &cobra.Command{Use: "outcomes", Short: "What the outcomes of a case mean", Long: b.String()}
+	commands.Topic(c)
+	return c
 }

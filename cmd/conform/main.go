@@ -100,11 +100,19 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(run, newList(), newShow(), newWire(), newDiff(), newAccept(), newRecover(), newMutants(), newMerge(), newGaps(), newCounts(), newRandom(), newRandomWorker(), newWorker(), newOutcomes())
+	// Help lists them in this order, by use.
+	root.AddCommand(run, newList(), newShow(), newDiff(), newWire(), newRandom(), newMutants(), newAccept(), newMerge(), newGaps(), newRecover(), newOutcomes())
+	root.AddCommand(newCounts(), newRandomWorker(), newWorker())
 	root.AddCommand(hwCommands()...)
 	root.AddCommand(commands.ManCommand())
 	commands.CompleteFlag(root, "profile", simulator.Profiles, true)
 	commands.CompleteFlag(root, "target", func() []string { return []string{"sim", "hw", "sim,hw"} }, false)
+	commands.CompleteFormats(root)
+	for _, c := range append(root.Commands(), root) {
+		if c.Flags().Lookup("label-filter") != nil {
+			commands.CompleteWith(c, "label-filter", filterLabels)
+		}
+	}
 	for name, words := range map[string]func() []string{"show": caseIDs, "list": areaNames} {
 		c, _, _ := root.Find([]string{name})
 		commands.CompleteArgs(c, 100, words, false)

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -24,35 +23,6 @@ import (
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
-func listCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "list", Short: "List the experiments with their keys, and the scenarios that come with the program", Args: commands.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			w := c.OutOrStdout()
-			fmt.Fprintln(w, "Experiments, to run with: rdmasim run NAME [--set key=value] [--sweep key=v1,v2]")
-			for _, x := range studies.All() {
-				fmt.Fprintf(w, "\n  %s: %s\n", x.Name, x.Title)
-				tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-				for _, p := range x.Params {
-					fmt.Fprintf(tw, "    %s=%s\t%s\n", p.Key, p.Default, p.Help)
-				}
-				tw.Flush()
-			}
-			fmt.Fprintln(w, "\nEach value of the profile is a key as well, such as uar.bf_conflict; rdmasim profile show NAME lists them.")
-			fmt.Fprintln(w, "\nScenarios that come with the program, to run with: rdmasim run NAME.yaml (a file of your own: its path)")
-			tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-			all, err := experiment.Scenarios()
-			if err != nil {
-				return err
-			}
-			for _, s := range all {
-				fmt.Fprintf(tw, "  %s\t%s\n", s.File, s.Title)
-			}
-			return tw.Flush()
-		},
-	}
-}
-
 // checkFormat refuses a format that is none; more are those of this command beside the usual ones.
 func checkFormat(format string, more ...string) error {
 	formats := append(slices.Clone(experiment.Formats), more...)
@@ -64,21 +34,6 @@ func checkFormat(format string, more ...string) error {
 
 // profileHelp is the help of flags that take a profile for a run.
 const profileHelp = "device and host profile: a name from rdmasim profile list, or the path of your own file, which ends in .yaml"
-
-// runnable are the names of experiments and of the scenarios that come with the program, for the shell to complete.
-func runnable() (names []string) {
-	for _, x := range studies.All() {
-		names = append(names, cobra.CompletionWithDesc(x.Name, x.Title))
-	}
-	all, err := experiment.Scenarios()
-	if err != nil {
-		return names
-	}
-	for _, s := range all {
-		names = append(names, cobra.CompletionWithDesc(s.File, s.Title))
-	}
-	return names
-}
 
 func runCommand() *cobra.Command {
 	var req experiment.Request
@@ -173,7 +128,7 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 			return withReports(writeResult(c, res, req, out, format, err), s.reviews.write(c, res, nil))
 		},
 	}
-	commands.CompleteArgs(c, 1, runnable, true)
+	c.ValidArgsFunction = runnable
 	f := c.Flags()
 	f.StringArrayVar(&req.Set, "set", nil, "set a value of the experiment, the scenario or the profile, as `key=value`; may be repeated")
 	f.StringVar(&req.Profile, "profile", "", profileHelp+" (default: the experiment's own)")
@@ -193,6 +148,8 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 	f.BoolVar(&req.Lockstep, "lockstep", false, "let the simulated programs yield at every step, as a check of the simulator: the results stay the same")
 	f.BoolVar(&req.Confirm, "confirm", false, "repeat the run with more of the limiting resource (column limited_by), such as half the interval of an engine, and report whether the rate rises")
 	s.flags(f)
+	commands.CompleteWith(c, "set", settings(false))
+	commands.CompleteWith(c, "sweep", settings(true))
 	return c
 }
 
@@ -360,20 +317,7 @@ func profileCommand() *cobra.Command {
 		}
 		return knownCommand(c, args)
 	}, RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
-	c.AddCommand(&cobra.Command{
-		Use: "list", Short: "List the profiles", Args: commands.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			tw := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
-			for _, n := range profile.List() {
-				p, err := profile.Load(n)
-				if err != nil {
-					return err
-				}
-				fmt.Fprintf(tw, "%s\t%s\n", n, p.Title)
-			}
-			return tw.Flush()
-		},
-	}, &cobra.Command{
+	c.AddCommand(profilesCommand("list"), &cobra.Command{
 		Use: "show NAME|FILE.yaml", Short: "Show the values of a profile with unit and source", Args: oneArg("the name of a profile, or the path of its file"),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, err := profile.Load(args[0])

@@ -86,6 +86,7 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 scenarios, compares the simulator with published figures, and runs unmodified RDMA
 programs on the simulated adapter.`,
 		Example: `  rdmasim list
+  rdmasim help scenario
   rdmasim run uar-sharing -o out
   rdmasim run stream.yaml --sweep traffic.0.payload=64B,1KiB,4KiB
   rdmasim exec -- ibv_devinfo -v
@@ -100,9 +101,11 @@ programs on the simulated adapter.`,
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(listCommand(), runCommand(), validateCommand(), calibrateCommand(), profileCommand(), execCommand(), perfCommand(), vmCommand(), pciCommand(), sweepWorkerCommand(), sweepShardCommand(), resultsCommand())
-	root.AddCommand(commands.ManCommand())
+	// Help lists them in this order, by use.
+	root.AddCommand(runCommand(), execCommand(), perfCommand(), vmCommand(), pciCommand(), listCommand(), profileCommand(), validateCommand(), calibrateCommand(), resultsCommand())
+	root.AddCommand(scenarioTopic(), sweepWorkerCommand(), sweepShardCommand(), commands.ManCommand())
 	commands.CompleteFlag(root, "profile", profile.List, true)
+	commands.CompleteFormats(root)
 	// cobra's own errors (an unknown command, a wrong number of arguments) are usage.
 	commands.StrictHelp(root, knownCommand)
 	wrapArgs(root)

@@ -66,6 +66,19 @@ func TestShellCompletion(t *testing.T) {
 		{[]string{"run", "--profile", ""}, []string{"connectx-5\n", ":0"}},
 		{[]string{"run", "--sens"}, []string{"--sensitivity\t"}},
 		{[]string{"profile", "show", "connect"}, []string{"connectx-5\n"}},
+		{[]string{"run", "../../fixtures/scenarios/lo"}, []string{"../../fixtures/scenarios/loss.yaml\n", ":0"}},
+		{[]string{"run", "--set", "hca.log_max_q"}, []string{"hca.log_max_qp=\t", ":6"}},
+		{[]string{"run", "stream.yaml", "--set", "traffic.0.ve"}, []string{"traffic.0.verb=\t", ":6"}},
+		{[]string{"run", "request-response.yaml", "--set", "traffic."}, []string{"traffic.1.window=\t"}},
+		{[]string{"run", "loss.yaml", "--sweep", "faults.0.per"}, []string{"faults.0.per_million=\t"}},
+		{[]string{"run", "stream.yaml", "--set", "traffic.0.verb=w"}, []string{"traffic.0.verb=write\ntraffic.0.verb=write_imm\n:4"}},
+		{[]string{"run", "uar-sharing", "--sweep", "graph=1,"}, []string{"graph=1,2\ngraph=1,all\n:6"}},
+		{[]string{"run", "uar-sharing", "--sweep", "uar.bf_conflict=none,s"}, []string{"uar.bf_conflict=none,serialize\n"}},
+		{[]string{"run", "odp", "--set", "mess"}, []string{"message_kib=\t", "messages=\t"}},
+		{[]string{"run", "stream.yaml", "--format", ""}, []string{"table\njson\ncsv\njsonl\n:4"}},
+		{[]string{"list", "keys", "switch.ec"}, []string{"switch.ecn_min\n"}},
+		{[]string{"list", "k"}, []string{"keys\t"}},
+		{[]string{"help", "scenario", "tr"}, []string{"traffic\t"}},
 	} {
 		var out, errs strings.Builder
 		status := program.Execute(t.Context(), append([]string{"__complete"}, c.words...), &out, &errs)
@@ -91,5 +104,24 @@ func TestShellCompletion(t *testing.T) {
 	check.Stdin = strings.NewReader(script.String())
 	if out, err := check.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// What is not a key of an experiment is not offered for it.
+func TestCompletionOffersNoOtherKeys(t *testing.T) {
+	for _, c := range []struct {
+		words []string
+		not   string
+	}{
+		{[]string{"run", "stream.yaml", "--set", "traffic.1"}, "traffic.1"},
+		{[]string{"run", "stream.yaml", "--set", "na"}, "name="},
+		{[]string{"run", "completions", "--set", "hca."}, "hca."},
+		{[]string{"run", "uar-sharing", "--set", "traffic."}, "traffic."},
+		{[]string{"run", "uar-sharing", "--sweep", "graph=1,"}, "graph=1,1"},
+	} {
+		var out, errs strings.Builder
+		if status := program.Execute(t.Context(), append([]string{"__complete"}, c.words...), &out, &errs); status != 0 || strings.Contains(out.String(), c.not) {
+			t.Errorf("%q: status %d:\n%s%s", c.words, status, &out, &errs)
+		}
 	}
 }

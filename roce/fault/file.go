@@ -34,13 +34,13 @@ type file struct {
 
 // FileRule is a rule as a file writes it. A key that is not given matches every frame.
 type FileRule struct {
-	Do         string     `yaml:"do" required:"true" oneof:"pass,drop,corrupt,corrupt-fcs,edit,delay,duplicate,reorder,mark,truncate,spoil"`
+	Do         string     `yaml:"do" required:"true" oneof:"pass,drop,corrupt,corrupt-fcs,edit,delay,duplicate,reorder,mark,truncate,spoil" help:"what happens to the frame; corrupt flips a bit, so that the ICRC is wrong, corrupt-fcs spoils the FCS, edit sets bytes and makes the ICRC right, spoil sets bytes and leaves it, mark is ECN, reorder puts the frame behind the next one, pass protects it from the rules below"`
 	From       string     `yaml:"from" help:"the sending port, such as host0/mlx5_0"`
-	Direction  string     `yaml:"direction" oneof:"requests,responses"`
+	Direction  string     `yaml:"direction" oneof:"requests,responses" help:"which way the frame goes"`
 	Flow       *int       `yaml:"flow" min:"1" help:"number of the flow, which is what one port sends to one queue pair, in the order in which flows begin"`
-	DestQP     *uint32    `yaml:"dest_qp" min:"0" max:"16777215"`
+	DestQP     *uint32    `yaml:"dest_qp" min:"0" max:"16777215" help:"queue pair that the frame is for"`
 	Opcode     *uint8     `yaml:"opcode" min:"0" max:"255" help:"opcode in the base transport header"`
-	PSN        *uint32    `yaml:"psn" min:"0" max:"16777215"`
+	PSN        *uint32    `yaml:"psn" min:"0" max:"16777215" help:"packet sequence number"`
 	Packet     *int       `yaml:"packet" min:"1" max:"8388607" help:"packet of the flow: the PSN of a request, counted from 1 at the first"`
 	Message    *int       `yaml:"message" min:"1" help:"message of the flow, counted from 1"`
 	Iteration  *int       `yaml:"iteration" min:"1" help:"how many times the port has sent this PSN, this time included"`
@@ -54,8 +54,8 @@ type FileRule struct {
 
 // FileEdit is a ByteEdit as a file writes it.
 type FileEdit struct {
-	Offset int   `yaml:"offset" required:"true" min:"0"`
-	Value  uint8 `yaml:"value" required:"true" min:"0" max:"255"`
+	Offset int   `yaml:"offset" required:"true" min:"0" help:"place of the byte, from the first one of the base transport header"`
+	Value  uint8 `yaml:"value" required:"true" min:"0" max:"255" help:"what the byte becomes"`
 }
 
 type fileLink struct {

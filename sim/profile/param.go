@@ -91,6 +91,7 @@ func (p *Profile) param(key string) (param, bool) {
 // place says which value of any profile a key means.
 type place struct {
 	key, name string // name is the field's
+	tag       reflect.StructTag
 	kind      Kind
 	section   int
 	field     int
@@ -120,7 +121,7 @@ func places() (all []*place) {
 				if w := f.Tag.Get("words"); w != "" {
 					words[key] = strings.Fields(w)
 				}
-				all = append(all, &place{key, f.Name, kindOf(key, f.Tag.Get("unit"), t), s, i, element})
+				all = append(all, &place{key, f.Name, f.Tag, kindOf(key, f.Tag.Get("unit"), t), s, i, element})
 			}
 			switch {
 			case f.Type.Kind() == reflect.Struct: // a section of its own
@@ -247,6 +248,26 @@ func (q param) parse(text string) (uint64, error) {
 		return 0, fmt.Errorf("%q is not one of %s%s", text, strings.Join(w, ", "), input.Suggest(text, w))
 	}
 	return input.Whole(text)
+}
+
+// Allowed says what the value of a key may be: its words, its bounds if it has some that all profiles share, or its kind.
+func Allowed(key string) string {
+	for _, l := range layout {
+		if l.key != key {
+			continue
+		}
+		if w := words[key]; w != nil {
+			return strings.Join(w, ", ")
+		}
+		if l.kind == Bool {
+			return "true, false"
+		}
+		if low, high, ok := sim.Bounds(l.tag); ok {
+			return l.kind.Format(uint64(low)) + " to " + l.kind.Format(uint64(high))
+		}
+		return l.kind.String()
+	}
+	return ""
 }
 
 // Words are what the value of a key may be, if it is a word.

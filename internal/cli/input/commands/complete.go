@@ -1,6 +1,10 @@
 package commands
 
-import "github.com/spf13/cobra"
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+)
 
 // CompleteFlag lets the shell complete the values of a flag of root and of all commands below it that have the flag; files belong
 // to the values too if files is set.
@@ -13,6 +17,25 @@ func CompleteFlag(root *cobra.Command, flag string, values func() []string, file
 	}
 	for _, c := range root.Commands() {
 		CompleteFlag(c, flag, values, files)
+	}
+}
+
+// CompleteWith lets the shell complete the values of a flag that c has.
+func CompleteWith(c *cobra.Command, flag string, f cobra.CompletionFunc) {
+	if err := c.RegisterFlagCompletionFunc(flag, f); err != nil {
+		panic("commands: " + err.Error()) // the program has no such flag, or registers it twice
+	}
+}
+
+// CompleteFormats lets the shell complete the values of --format of root and of all commands below it, as the flag's help lists them.
+func CompleteFormats(root *cobra.Command) {
+	if f := root.Flags().Lookup("format"); f != nil {
+		_, list, _ := strings.Cut(f.Usage, ": ")
+		words := strings.FieldsFunc(strings.ReplaceAll(list, " or ", ", "), func(r rune) bool { return r == ',' || r == ' ' })
+		CompleteWith(root, "format", cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+	}
+	for _, c := range root.Commands() {
+		CompleteFormats(c)
 	}
 }
 

@@ -22,6 +22,7 @@ func knownShell(c *cobra.Command, args []string) error {
 	for _, sub := range c.Commands() {
 		shells = append(shells, sub.Name())
 	}
+	slices.Sort(shells)
 	return fmt.Errorf("%s %s: shells are %s%s", c.Name(), args[0], strings.Join(shells, ", "), input.Suggest(args[0], shells))
 }
 
@@ -39,11 +40,27 @@ func StrictHelp(root *cobra.Command, known cobra.PositionalArgs) {
 				}
 				return known(about, rest)
 			}
+			c.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
+				if about, rest, err := root.Find(args); err == nil && len(rest) == 0 {
+					for _, sub := range about.Commands() {
+						if !sub.Hidden { // topics too
+							names = append(names, cobra.CompletionWithDesc(sub.Name(), sub.Short))
+						}
+					}
+				}
+				return names, cobra.ShellCompDirectiveNoFileComp
+			}
 		case "completion":
 			c.Args, c.RunE = knownShell, func(c *cobra.Command, _ []string) error { return c.Help() }
 		}
 	}
 }
+
+// Commands stand in help in the order in which they are added: by use, not by name.
+func init() { cobra.EnableCommandSorting = false }
+
+// Topic makes the help of c and of what is below it a page of text alone: c is no command that does something.
+func Topic(c *cobra.Command) { c.SetHelpTemplate("{{.Long}}\n") }
 
 // UniformFlags gives the flags of all commands below root their place-holders, and one default each.
 func UniformFlags(root *cobra.Command) {
