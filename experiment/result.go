@@ -27,6 +27,8 @@ type Result struct {
 	Complete    bool        `json:"complete"`
 	Rows        []table.Row `json:"rows"`
 	Notes       []string    `json:"notes"`
+	// PointNotes are those of each point of a sweep that has some. Notes has each of them once.
+	PointNotes []PointNotes `json:"point_notes,omitempty"`
 	// Faults are what rules of faults did, of which a note tells too.
 	Faults []FaultCount `json:"-"`
 	// Sensitivity is there if it was asked for.
@@ -53,6 +55,12 @@ type Result struct {
 	Aside []string `json:"-"`
 
 	changes map[int]*table.Row // of rows, against those of an earlier run
+}
+
+// PointNotes are the notes of a point of a sweep.
+type PointNotes struct {
+	Point string   `json:"point"`
+	Notes []string `json:"notes"`
 }
 
 // Required is how a result stands to a requirement.

@@ -161,6 +161,9 @@ func (r *prepared) assemble(st *store.Store, out *Outcome) (*Answer, error) {
 			notes.add(c.settings, run)
 		}
 		notes.cells++
+		if said := notesOf(&c); len(said) > 0 && len(res.PointNotes) < mostRows && len(c.settings) > 0 {
+			res.PointNotes = append(res.PointNotes, experiment.PointNotes{Point: experiment.PointName(c.settings), Notes: said})
+		}
 		rows := a.answerRows(&c)
 		a.rows.learn(rows)
 		if r.Seeds > 1 {
@@ -175,7 +178,7 @@ func (r *prepared) assemble(st *store.Store, out *Outcome) (*Answer, error) {
 	}
 	res.Hypotheses = hypotheses.texts()
 	res.Profile, res.ProfileHash = cmp.Or(names.String(), r.Request.Profile, r.x.Profile), hashes.String()
-	res.Notes = append(res.Notes, notes.texts()...)
+	res.Notes = append(res.Notes, notes.texts(r.Grid.Keys())...)
 	res.Notes = append(res.Notes, judge.notes()...)
 	if n, drawn := len(r.Grid.Sample), r.Grid.Drawn; n < drawn {
 		res.Note("The %d samples are %s: several fell on one point of the grid.", drawn, plain.Count(n, "point"))
