@@ -166,6 +166,7 @@ type Confirmation struct {
 	each          []float64 // rates of the loads
 	Then          string    // what limits the second run
 	Why           string    // there was no second run
+	Parts         string    // what a latency consists of, where that is the limit
 }
 
 // confirm runs the scenario again with the resource raised that its first run was limited by.
@@ -182,7 +183,13 @@ func (s *Scenario) confirm(ctx context.Context, seed uint64, p *profile.Profile,
 		return c, nil
 	}
 	again, raised, err := s, p, error(nil)
-	if l.Resource == sim.Window {
+	latency := out.isLatency(l)
+	if latency {
+		// More requests at once are another load. The rate is one per round trip: it rises as the times of which that consists fall.
+		if raised, _, err = latencyRaise.apply(p); err == nil {
+			c.What = "all times of the profile halved, and the rates of links and buses doubled"
+		}
+	} else if l.Resource == sim.Window {
 		again, raised, c.What = s.wider(p)
 	} else {
 		raised, c.What, err = Raise(l.Resource, p)
@@ -204,7 +211,12 @@ func (s *Scenario) confirm(ctx context.Context, seed uint64, p *profile.Profile,
 	}
 	c.After = totalRate(second.Results) / 1e6
 	if l, ok := second.use.limit(); ok {
-		c.Then = ", where the limit is " + l.Resource.String()
+		c.Then = ", where the limit is " + second.limitWord(l)
+	}
+	if latency {
+		if c.Parts, err = s.latencyParts(ctx, seed, p, rec, name, c.Before); err != nil {
+			return nil, fmt.Errorf("--confirm: %w", err)
+		}
 	}
 	for _, r := range second.Results {
 		c.each = append(c.each, r.Rate()/1e6)
@@ -239,7 +251,7 @@ func (c *Confirmation) String() string {
 	case c.Why != "":
 		return "not confirmed: " + c.Why
 	case c.holds():
-		return fmt.Sprintf("confirmed: %s -> %s %s with %s%s", table.Short(c.Before), table.Short(c.After), cmp.Or(c.Unit, "M/s"), c.What, c.Then)
+		return fmt.Sprintf("confirmed: %s -> %s %s with %s%s%s", table.Short(c.Before), table.Short(c.After), cmp.Or(c.Unit, "M/s"), c.What, c.Then, c.Parts)
 	}
 	return fmt.Sprintf("refuted: %s -> %s %s with %s%s", table.Short(c.Before), table.Short(c.After), cmp.Or(c.Unit, "M/s"), c.What, c.Then)
 }
@@ -270,6 +282,10 @@ func (out *Outcome) confirmLimit(env *Env, s *Scenario, p *profile.Profile, name
 	if run != "" {
 		run += ": "
 	}
-	env.Note("%slimited by %s (%s, %s %% busy); %s.", run, out.limitWord(l), l.Unit, table.Short(float64(l.PerMille)/10), c)
+	unit := fmt.Sprintf("%s, %s %% busy", l.Unit, table.Short(float64(l.PerMille)/10))
+	if out.isLatency(l) {
+		unit = oneOutstanding
+	}
+	env.Note("%slimited by %s (%s); %s.", run, out.limitWord(l), unit, c)
 	return nil
 }

@@ -16,6 +16,9 @@ func Guessed(limit string, p *profile.Profile) (all []profile.Value) {
 			up, ok = has, true
 		}
 	}
+	if limit == latencyLimit {
+		up, ok = latencyRaise, true
+	}
 	if !ok {
 		return nil
 	}

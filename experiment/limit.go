@@ -80,13 +80,66 @@ const noLimit = "none"
 // setLimit says in a row what the run was limited by.
 func (out *Outcome) setLimit(row *table.Row) {
 	out.use.set(row)
-	if l, ok := out.use.limit(); ok {
-		row.Set(LimitedBy, out.limitWord(l))
+	l, ok := out.use.limit()
+	if !ok {
+		return
+	}
+	row.Set(LimitedBy, out.limitWord(l))
+	if out.isLatency(l) { // no unit is busy for it
+		row.Set(limitUnit, oneOutstanding).Set(limitPercent, nil)
 	}
 }
 
+// oneOutstanding is what a run that latency limits has in place of a unit.
+const oneOutstanding = "each thread has one request outstanding"
+
+// isLatency reports whether the latency of requests is the limit: all loads measure it, and nothing is busy but threads that wait by reading
+// memory in a loop.
+func (out *Outcome) isLatency(l sim.Load) bool {
+	spin := false
+	for _, load := range out.loads {
+		if !load.Latency {
+			return false
+		}
+		spin = spin || load.TargetThreads() > 0 && load.Mix[0].Verb == workload.Write
+	}
+	return l.Resource == sim.Window || l.Resource == sim.CPU && spin && !out.sharesCores()
+}
+
+// sharesCores reports whether threads of loads wait for each other's cores.
+func (out *Outcome) sharesCores() bool {
+	taken := map[place]bool{}
+	for _, l := range out.loads {
+		for _, side := range []struct{ host, threads int }{{l.From, l.Threads}, {l.To, l.TargetThreads()}} {
+			mine := map[place]bool{}
+			for i := range side.threads {
+				core := i
+				if len(l.Cores) > 0 {
+					core = l.Cores[i%len(l.Cores)]
+				}
+				at := place{side.host, core}
+				if taken[at] || mine[at] {
+					return true
+				}
+				mine[at] = true
+			}
+			for at := range mine {
+				taken[at] = true
+			}
+		}
+	}
+	return false
+}
+
+// latencyLimit is the word for a run of which no unit is the limit, and in which each thread waits for a request before it posts the next:
+// the rate is one per round trip.
+const latencyLimit = "latency"
+
 // limitWord is the word for what limits the run.
 func (out *Outcome) limitWord(l sim.Load) string {
+	if out.isLatency(l) {
+		return latencyLimit
+	}
 	if l.Resource == sim.Window && !out.turnsOver() {
 		return noLimit
 	}
@@ -132,5 +185,5 @@ func limitWords() []string {
 	for _, r := range sim.Resources() {
 		words = append(words, r.String())
 	}
-	return append(words, noLimit)
+	return append(words, latencyLimit, noLimit)
 }

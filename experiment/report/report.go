@@ -298,7 +298,11 @@ func (r *Report) limits() (all []limit) {
 func (r *Report) limited() []string {
 	all := r.limits()
 	if len(all) == 1 && len(r.totals()) > 0 {
-		return []string{fmt.Sprintf("%s (%s, %.1f %% busy).", plain.Line(all[0].word), plain.Line(all[0].unit), all[0].busy)}
+		busy := ""
+		if all[0].busy > 0 { // no unit is busy for a latency
+			busy = fmt.Sprintf(", %.1f %% busy", all[0].busy)
+		}
+		return []string{fmt.Sprintf("%s (%s%s).", plain.Line(all[0].word), plain.Line(all[0].unit), busy)}
 	}
 	var says []string
 	for _, l := range all {
