@@ -106,7 +106,9 @@ func interval(row *table.Row, key string) *float64 {
 	half, ok := row.Float(key + table.SpreadSuffix)
 	if v, rate := row.Float(key); !ok && rate && (key == "rate_mps" || key == "gbps") {
 		var percent float64
-		percent, ok = row.Float("rate_ci95_percent")
+		if percent, ok = row.Float(goodputInterval); !ok || key != "gbps" {
+			percent, ok = row.Float("rate_ci95_percent")
+		}
 		half = math.Abs(v) * percent / 100
 	}
 	if !ok || math.IsNaN(half) || math.IsInf(half, 0) {
@@ -118,7 +120,7 @@ func interval(row *table.Row, key string) *float64 {
 
 // isFigure reports whether a column is compared: the intervals of others are not.
 func isFigure(key string, keys []string) bool {
-	return !strings.HasSuffix(key, table.SpreadSuffix) && !strings.HasSuffix(key, "_seeds") && key != "seeds" && key != "rate_ci95_percent" && !slices.Contains(keys, key)
+	return !strings.HasSuffix(key, table.SpreadSuffix) && !strings.HasSuffix(key, "_seeds") && key != "seeds" && key != "rate_ci95_percent" && key != goodputInterval && !slices.Contains(keys, key)
 }
 
 // keys are columns that tell rows of the result apart, beside its words: those that its pictures are drawn against.

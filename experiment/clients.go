@@ -156,8 +156,12 @@ func (s *Scenario) clients() (groups [][]pair, err error) {
 		if err != nil {
 			return nil, err
 		}
+		need := needs(pairs)
+		if s.Hosts > 0 && need > s.Hosts && s.Link != "loopback" {
+			return nil, s.doc.Errorf("traffic."+strconv.Itoa(i), "the clients and targets of the load need hosts 0 to %d, and hosts is %d: give hosts: %d, leave hosts out, or name fewer clients", need-1, s.Hosts, need)
+		}
+		hosts = max(hosts, need)
 		for _, p := range pairs {
-			hosts = max(hosts, p.from+1, p.to+1)
 			far = far || p.from != p.to && p.from^1 != p.to
 		}
 		groups = append(groups, pairs)
@@ -171,6 +175,14 @@ func (s *Scenario) clients() (groups [][]pair, err error) {
 		}
 	}
 	return groups, nil
+}
+
+// needs is how many hosts the clients need.
+func needs(pairs []pair) (hosts int) {
+	for _, p := range pairs {
+		hosts = max(hosts, p.from+1, p.to+1)
+	}
+	return hosts
 }
 
 // ends sets the hosts of a load that has one at each end; of one that a program made they are set.
@@ -322,6 +334,8 @@ func aggregate(kind, name string, loads []*workload.Load, results []*workload.Re
 	var row table.Row
 	threads, rate, gbps, delivered, bytes, completed := 0, 0.0, 0.0, 0.0, 0.0, uint64(0)
 	var goodputs, ns, us []float64
+	var measured []*workload.Result
+	var ones, payloads []float64
 	var span workload.Result
 	timed, rated, same := false, false, true
 	for i, r := range results {
@@ -346,6 +360,7 @@ func aggregate(kind, name string, loads []*workload.Load, results []*workload.Re
 		}
 		span.Begin, span.End = min(span.Begin, r.Begin), max(span.End, r.End)
 		rated = true
+		measured, ones, payloads = append(measured, r), append(ones, 1), append(payloads, float64(l.Payload))
 		rate += r.Rate()
 		g := r.Rate() * float64(l.Payload) * 8 / 1e9
 		gbps += g
@@ -364,12 +379,21 @@ func aggregate(kind, name string, loads []*workload.Load, results []*workload.Re
 		row.Set("rate_mps", rate/1e6).Set("gbps", gbps).Set("messages", delivered).Set("messages_all", completed)
 		row.Set("client_gbps_min", slices.Min(goodputs)).Set("client_gbps_max", slices.Max(goodputs)).Set("jain", jain(goodputs))
 	}
+	if c, ok := workload.Together(measured, ones); ok {
+		row.Set("rate_ci95_percent", 100*c)
+	}
+	if c, ok := workload.Together(measured, payloads); ok && slices.Max(payloads) > slices.Min(payloads) {
+		row.Set(goodputInterval, 100*c)
+	}
 	flowTimes(&row, us)
 	if timed {
 		percentiles(&row, ns)
 	}
 	return row
 }
+
+// goodputInterval is the interval of a goodput of loads whose messages differ in size: it is not that of their rate.
+const goodputInterval = "gbps_ci95_percent"
 
 // nanoseconds are the latencies of all messages of a load.
 func nanoseconds(r *workload.Result) (ns []float64) {

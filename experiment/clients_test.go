@@ -77,7 +77,7 @@ func TestClientsThatCannotBe(t *testing.T) {
 		{"", "{pattern: all-to-all, clients: 1}", "needs two hosts"},
 		{"", "{pattern: all-to-all, clients: 3, to: 1}", "leave to out"},
 		{"", "{pattern: incast, clients: 3, to: 3..4}", "has one target"},
-		{"hosts: 3\n", "{clients: 3}", "from 0 to 3: the scenario has hosts 0 to 2"},
+		{"hosts: 3\n", "{clients: 3}", "s.yaml:4:5: the clients and targets of the load need hosts 0 to 3, and hosts is 3: give hosts: 4, leave hosts out, or name fewer clients"},
 		{"link: cable\n", "{clients: 3}", "no cable joins them"},
 		{"link: loopback\n", "{clients: 3}", "the scenario has hosts 0 to 0"},
 	} {

@@ -7,16 +7,23 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rdmasim/rdmasim/roce/fault"
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
 // idle names the settings that can act on nothing in the scenario, each with the reason: what somebody has set, he expects to matter. Of a
-// load these are the keys that its file or --set gives, of the profile those of set and the switches that are on.
-func (s *Scenario) idle(p *profile.Profile) (out []string) {
+// load these are the keys that its file or --set gives, of the profile those of set and the switches that are on. Faults,
+// which may be nil, may hold packets up.
+func (s *Scenario) idle(p *profile.Profile, faults *fault.Plan) (out []string) {
+	calm := faults == nil && s.apart() // no packet of a switch waits behind others
+
 	say := func(key, format string, args ...any) {
 		out = append(out, fmt.Sprintf("%s changes nothing here: %s.", key, fmt.Sprintf(format, args...)))
 	}
 	switched := s.Link == "switch"
+	if p.Link.PFC && switched && calm && p.Link.PFCXoff >= roomy {
+		say("link.pfc", "each host receives from one other at most, so that no queue of the switch fills")
+	}
 	if p.Link.PFC && !switched && !slices.ContainsFunc(s.Traffic, func(t Traffic) bool { return t.Memory == "gpu" }) {
 		say("link.pfc", "it pauses where a switch or the memory of a GPU takes packets more slowly than they come, and link is %s", s.Link)
 	}
@@ -51,6 +58,26 @@ func (s *Scenario) idle(p *profile.Profile) (out []string) {
 		}
 	}
 	return out
+}
+
+// roomy is how many bytes a queue of a switch never has that takes packets as fast as they come: a few packets of the largest MTU.
+const roomy = 32 << 10
+
+// apart reports whether each host receives from one other at most, answers included, and no memory is slower than a link.
+func (s *Scenario) apart() bool {
+	from := map[int]int{}
+	hears := func(host, sender int) bool {
+		first, ok := from[host]
+		from[host] = sender
+		return !ok || first == sender
+	}
+	for i := range s.Traffic {
+		t := &s.Traffic[i]
+		if t.Memory == "gpu" || !hears(*t.To, t.From) || !hears(t.From, *t.To) {
+			return false
+		}
+	}
+	return true
 }
 
 // hypothetical names what decides a result and is no published behaviour of any part.

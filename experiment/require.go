@@ -127,9 +127,20 @@ func (r *Requirement) Check(rows []table.Row) (says string, met bool, err error)
 		word := map[bool]string{true: "met", false: "not met"}[met]
 		return fmt.Sprintf("Required %s: %s, for %s is %s.", r.text, word, r.key, table.Short(worst)), met, nil
 	case keys != nil:
-		return "", false, fmt.Errorf("%q: the row %s has no column %s%s; it has %s", r.text, r.row, r.key, input.Suggest(r.key, keys), strings.Join(keys, ", "))
+		return "", false, fmt.Errorf("%q: the row %s has no column %s%s; it has %s", r.text, r.row, r.key, r.cure(keys), strings.Join(keys, ", "))
 	}
 	return "", false, fmt.Errorf("%q: no row is %s%s; there are %s", r.text, r.row, input.Suggest(r.row, names), strings.Join(names, ", "))
+}
+
+// cure says how a run gets the column that it lacks, or which one of keys was meant.
+func (r *Requirement) cure(keys []string) string {
+	switch {
+	case strings.HasPrefix(r.key, "latency_"):
+		return " (loads with measure: both or measure: latency have it)"
+	case strings.HasPrefix(r.key, "flow_us"):
+		return " (loads with messages in place of duration have it)"
+	}
+	return input.Suggest(r.key, keys)
 }
 
 func (r *Requirement) holds(v float64) bool {

@@ -166,7 +166,7 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 		}
 		rec.expect(plan)
 	}
-	notes := slices.Concat(sc.sharedCores(), sc.idle(prof), hypothetical(prof))
+	notes := slices.Concat(sc.sharedCores(), sc.idle(prof, rec.faults), hypothetical(prof))
 	if req.brief { // what is idle at one point may act at another
 		notes = slices.Concat(sc.sharedCores(), hypothetical(prof))
 	}

@@ -154,16 +154,46 @@ func (s *Started) batches(end time.Duration) (all [parts]batch) {
 // burst is how far the progress in the measured time was before and behind a steady one, as a share of what was delivered: of so much it
 // is chance on which side of an edge it fell. Messages that come one by one, with pauses between them, make it large when they are few.
 func (s *Started) burst(end time.Duration) float64 {
-	all := s.total[looks] - s.total[0]
-	if !s.measured(end) || all == 0 {
+	if !s.measured(end) {
 		return 0
 	}
-	before, behind := 0.0, 0.0
-	for k, v := range s.total {
-		off := v - s.total[0] - all*float64(k)/looks
+	return burstOf(s.total[:], s.total[looks]-s.total[0])
+}
+
+// burstOf is how far a progress was before and behind a steady one, as a share of all.
+func burstOf(progress []float64, all float64) float64 {
+	if all == 0 {
+		return 0
+	}
+	before, behind, last := 0.0, 0.0, len(progress)-1
+	for k, v := range progress {
+		off := v - progress[0] - (progress[last]-progress[0])*float64(k)/float64(last)
 		before, behind = max(before, off), max(behind, -off)
 	}
 	return (before + behind) / all
+}
+
+// Together is half the width of the 95 % confidence interval of the sum of the rates of several loads, as a share of it, by the method of
+// Result.Confidence: what all deliver in a quarter of the time is one batch. Each load counts weights[i] for a message, such as its payload for
+// a goodput. The loads have no such interval, and ok is false, if they were not measured in the same time.
+func Together(results []*Result, weights []float64) (confidence95 float64, ok bool) {
+	var sum [parts]batch
+	var progress [looks + 1]float64
+	all := 0.0
+	for i, r := range results {
+		if r.Failed != nil || r.Begin != results[0].Begin || r.End != results[0].End {
+			return 0, false
+		}
+		for k, b := range r.batches {
+			sum[k].delivered += weights[i] * b.delivered
+			sum[k].polled = sum[k].polled || b.polled
+			all += weights[i] * b.delivered
+		}
+		for k, v := range r.progress {
+			progress[k] += weights[i] * v
+		}
+	}
+	return confidence(sum) + burstOf(progress[:], all), len(results) > 0
 }
 
 // settle has what threads delivered in the measured time follow from the progress, if that was read. Threads that share queue pairs have

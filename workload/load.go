@@ -307,6 +307,9 @@ type Result struct {
 	Confidence float64
 	// Bursts is the part of Confidence that bursts and pauses within the quarters make.
 	Bursts float64
+	// batches and progress are what Confidence and Bursts are of; progress is nil if it was not read.
+	batches  [parts]batch
+	progress []float64
 	// Moving is how many queue pairs got something delivered in each quarter of the measured time; nil: nothing can tell.
 	Moving []int
 	// Refilled are the receives that the target posted in the measured time.

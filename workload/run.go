@@ -202,7 +202,11 @@ func (s *Started) until(end time.Duration) *Result {
 	complete := s.complete()
 	s.res.Began = s.start
 	s.res.Begin, s.res.End, s.res.Bursts = s.begin(), end, s.burst(end)
-	s.res.Confidence = confidence(s.batches(end)) + s.res.Bursts
+	s.res.batches = s.batches(end)
+	if s.measured(end) {
+		s.res.progress = s.total[:]
+	}
+	s.res.Confidence = confidence(s.res.batches) + s.res.Bursts
 	s.settle(end, complete)
 	s.res.Moving = s.motion.seen()
 	s.res.Refilled = s.refilled.Load()
