@@ -55,3 +55,13 @@ func (s *session) writeCounters(w io.Writer) error {
 	_, err := w.Write(b.Bytes())
 	return err
 }
+
+// packets is a counter of packets that passed the ports of the device, after countAll.
+func (d *device) packets(name string) (n uint64) {
+	for _, f := range d.counters.traffic {
+		if f.name == name {
+			n += f.now
+		}
+	}
+	return n
+}

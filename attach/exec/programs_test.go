@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -99,6 +100,44 @@ func (u user) runProgram(t *testing.T, p *program) {
 		if status != 0 || !regexp.MustCompile(want).MatchString(out) {
 			t.Fatalf("%s: status %d, want %q in\n%s", p.runs, status, want, out)
 		}
+	}
+}
+
+// TestMPICrossesTheCable: by the recipe of docs/exec.md two ranks send all bytes of the ring over the cable, and the end of -v says how many
+// packets; through shared memory they send none.
+func TestMPICrossesTheCable(t *testing.T) {
+	canListen(t)
+	needs(t, "mpirun.openmpi")
+	const recipe = `mpirun -np 2 --mca pml ucx -x UCX_TLS=rc_x,self \
+    sh -c 'UCX_NET_DEVICES=mlx5_$OMPI_COMM_WORLD_RANK:1 exec ./ring'`
+	page, err := os.ReadFile("../../docs/exec.md")
+	if err != nil || !strings.Contains(string(page), "rdmasim exec --devices 2 -v -- "+recipe) {
+		t.Fatalf("docs/exec.md has another recipe (%v)", err)
+	}
+	program := ring(t, "mpirun.openmpi")
+	u := users()[0]
+	sent := func(command string) (packets [2]int) {
+		t.Helper()
+		script := "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 HOME=/tmp; cd " + quote(filepath.Dir(program)) + "; exec " +
+			strings.Replace(command, "mpirun -np 2", "mpirun.openmpi -np 2 --oversubscribe", 1)
+		out, status := u.session(t, "-devices", "2", "-v", "--", "sh", "-c", script)
+		if status != 0 || !strings.Contains(out, "ranks 2 wrong bytes 0") {
+			t.Fatalf("status %d:\n%s", status, out)
+		}
+		for i := range packets {
+			m := regexp.MustCompile(fmt.Sprintf(`(?m)^(?:rdmasim exec: )?mlx5_%d: (\d+) packets? sent over the cable or switch, (\d+) received$`, i)).FindStringSubmatch(out)
+			if m == nil {
+				t.Fatalf("nothing is said of mlx5_%d:\n%s", i, out)
+			}
+			packets[i], _ = strconv.Atoi(m[1])
+		}
+		return packets
+	}
+	if got := sent(recipe); got[0] < 300 || got[1] < 300 { // a ring, all-to-all and puts of up to 256 KiB, at 4096 bytes in a packet
+		t.Errorf("over the cable: %v packets", got)
+	}
+	if got := sent(strings.Replace(recipe, "--mca pml ucx", "--mca pml ob1 --mca btl self,vader", 1)); got[0] > 0 || got[1] > 0 {
+		t.Errorf("through shared memory: %v packets", got)
 	}
 }
 

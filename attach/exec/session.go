@@ -249,6 +249,9 @@ func (s *session) run() (status int, err error) {
 	s.eng.do(s.countAll)
 	if s.cfg.Logf != nil {
 		s.eng.do(func() {
+			for _, d := range s.m.devs {
+				s.cfg.Logf("%s: %s sent over the cable or switch, %d received", d.name, plain.Count(d.packets("port_xmit_packets"), "packet"), d.packets("port_rcv_packets"))
+			}
 			s.cfg.Logf("%v of virtual time, %d queues in shared memory, %d copied", s.m.eng.Now(), s.files.shared, s.files.copied)
 		})
 		s.cfg.Logf("%d calls were taken; %d were gone, by a signal or the end of their thread, before they could be", s.notes.taken.Load(), s.notes.untaken.Load())
