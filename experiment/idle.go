@@ -16,7 +16,6 @@ import (
 // which may be nil, may hold packets up.
 func (s *Scenario) idle(p *profile.Profile, faults *fault.Plan) (out []string) {
 	calm := faults == nil && s.apart() // no packet of a switch waits behind others
-
 	say := func(key, format string, args ...any) {
 		out = append(out, fmt.Sprintf("%s changes nothing here: %s.", key, fmt.Sprintf(format, args...)))
 	}

@@ -54,7 +54,7 @@ type FileRule struct {
 
 // FileEdit is a ByteEdit as a file writes it.
 type FileEdit struct {
-	Offset int   `yaml:"offset" required:"true" min:"0" help:"place of the byte, from the first one of the base transport header"`
+	Offset int   `yaml:"offset" required:"true" min:"-48" help:"place of the byte, from the first one of the base transport header; negative: in the UDP header, or the IP header before it"`
 	Value  uint8 `yaml:"value" required:"true" min:"0" max:"255" help:"what the byte becomes"`
 }
 

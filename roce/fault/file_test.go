@@ -18,7 +18,7 @@ faults:
     opcode: 0x11
     psn: 0x100
     count: 1
-    edits: [{offset: 2, value: 0x80}]
+    edits: [{offset: 2, value: 0x80}, {offset: -7, value: 1}]
 links:
   - {port: host1/mlx5_0, at: 2ms, to: down}
 `))
@@ -31,7 +31,7 @@ links:
 	if r := p.Rules[1]; r.Match != MatchMessage || r.Message != 3 || r.Action != Delay || r.Delay != 20_000_000 {
 		t.Errorf("%+v", r)
 	}
-	if r := p.Rules[2]; r.Match != MatchPort|MatchDestQP|MatchOpcode|MatchPSN || r.DestQP != 0x41 || r.Opcode != 0x11 || r.PSN != 0x100 || r.Count != 1 || len(r.Edits) != 1 {
+	if r := p.Rules[2]; r.Match != MatchPort|MatchDestQP|MatchOpcode|MatchPSN || r.DestQP != 0x41 || r.Opcode != 0x11 || r.PSN != 0x100 || r.Count != 1 || len(r.Edits) != 2 || r.Edits[1].Offset != -7 {
 		t.Errorf("%+v", r)
 	}
 	if l := p.Links[0]; l.Port != "host1/mlx5_0" || l.At != 2e9 || l.Up {
@@ -45,18 +45,19 @@ links:
 
 func TestParseErrors(t *testing.T) {
 	for src, want := range map[string]string{
-		"faults: [{do: drp}]":                                   `f.yaml:1:15: .*drop`,
-		"faults: [{do: drop, qp: 1}]":                           `f.yaml:1:\d+: .*qp`,
-		"faults: [{psn: 1}]":                                    `f.yaml:1:\d+: .*do`,
-		"faults: [{do: delay}]":                                 `f.yaml:1:\d+: a delay must be positive`,
-		"faults: [{do: delay, delay: 5}]":                       `f.yaml:1:\d+: .*5`,
-		"faults: [{do: drop, delay: 5us}]":                      `f.yaml:1:\d+: delay is given, and drop`,
-		"faults: [{do: edit}]":                                  `f.yaml:1:\d+: edit needs edits`,
-		"faults: [{do: drop, psn: 0x1000000}]":                  `f.yaml:1:\d+: .*0x1000000`,
-		"faults: [{do: drop, packet: 0}]":                       `f.yaml:1:\d+: .*below 1`,
-		"faults: [{do: drop, packet: 1, direction: responses}]": `f.yaml:1:\d+: .*requests`,
-		"links: [{port: a, at: -1us, to: up}]":                  `f.yaml:1:\d+: `,
-		"links: [{port: a, at: 1us, to: sideways}]":             `f.yaml:1:\d+: .*down`,
+		"faults: [{do: drp}]":                                    `f.yaml:1:15: .*drop`,
+		"faults: [{do: drop, qp: 1}]":                            `f.yaml:1:\d+: .*qp`,
+		"faults: [{psn: 1}]":                                     `f.yaml:1:\d+: .*do`,
+		"faults: [{do: delay}]":                                  `f.yaml:1:\d+: a delay must be positive`,
+		"faults: [{do: delay, delay: 5}]":                        `f.yaml:1:\d+: .*5`,
+		"faults: [{do: drop, delay: 5us}]":                       `f.yaml:1:\d+: delay is given, and drop`,
+		"faults: [{do: edit}]":                                   `f.yaml:1:\d+: edit needs edits`,
+		"faults: [{do: drop, psn: 0x1000000}]":                   `f.yaml:1:\d+: .*0x1000000`,
+		"faults: [{do: drop, packet: 0}]":                        `f.yaml:1:\d+: .*below 1`,
+		"faults: [{do: drop, packet: 1, direction: responses}]":  `f.yaml:1:\d+: .*requests`,
+		"links: [{port: a, at: -1us, to: up}]":                   `f.yaml:1:\d+: `,
+		"links: [{port: a, at: 1us, to: sideways}]":              `f.yaml:1:\d+: .*down`,
+		"faults: [{do: edit, edits: [{offset: -49, value: 1}]}]": `f.yaml:1:\d+: -49 is below -48`,
 		"faults: []": `f.yaml:1:\d+: the file has no faults`,
 		"faults: {":  `f.yaml:1:\d+: `,
 	} {
