@@ -34,7 +34,7 @@ type file struct {
 
 // FileRule is a rule as a file writes it. A key that is not given matches every frame.
 type FileRule struct {
-	Do         string     `yaml:"do" required:"true" oneof:"pass,drop,corrupt,corrupt-fcs,edit,delay,duplicate,reorder,mark,truncate,spoil" help:"what happens to the frame; corrupt flips a bit, so that the ICRC is wrong, corrupt-fcs spoils the FCS, edit sets bytes and makes the ICRC right, spoil sets bytes and leaves it, mark is ECN, reorder puts the frame behind the next one, pass protects it from the rules below"`
+	Do         string     `yaml:"do" required:"true" oneof:"pass,drop,corrupt,corrupt-fcs,edit,delay,duplicate,reorder,mark,truncate,spoil" help:"what happens to the frame; corrupt flips a bit, so that the ICRC is wrong, corrupt-fcs spoils the FCS, so that the next port drops the frame, edit sets bytes and makes the ICRC right, spoil sets bytes and leaves it, mark is ECN, reorder puts the frame behind the next one, pass protects it from the rules below"`
 	From       string     `yaml:"from" help:"the sending port, such as host0/mlx5_0"`
 	Direction  string     `yaml:"direction" oneof:"requests,responses" help:"which way the frame goes"`
 	Flow       *int       `yaml:"flow" min:"1" help:"number of the flow, which is what one port sends to one queue pair, in the order in which flows begin"`
@@ -46,7 +46,7 @@ type FileRule struct {
 	Iteration  *int       `yaml:"iteration" min:"1" help:"how many times the port has sent this PSN, this time included"`
 	Skip       int        `yaml:"skip" min:"0" help:"how many matching frames pass first"`
 	Count      int        `yaml:"count" min:"0" help:"how many matching frames are then acted upon; 0: all"`
-	PerMillion *uint32    `yaml:"per_million" min:"1" max:"1000000" help:"chance, in a million, that a matching frame is acted upon"`
+	PerMillion *uint32    `yaml:"per_million" min:"1" max:"1000000" help:"chance, in a million, that a matching frame is acted upon, drawn from the seed of the run"`
 	Delay      int64      `yaml:"delay" unit:"time" max:"100s" help:"with do: delay, how much later the frame arrives"`
 	Keep       int        `yaml:"keep" min:"0" help:"with do: truncate, how many bytes of the frame arrive"`
 	Edits      []FileEdit `yaml:"edits" help:"with do: edit or spoil, the bytes that change"`
@@ -54,7 +54,7 @@ type FileRule struct {
 
 // FileEdit is a ByteEdit as a file writes it.
 type FileEdit struct {
-	Offset int   `yaml:"offset" required:"true" min:"-48" help:"place of the byte, from the first one of the base transport header; negative: in the UDP header, or the IP header before it"`
+	Offset int   `yaml:"offset" required:"true" min:"-48" help:"place of the byte, from the first one of the base transport header; negative: in the UDP header (-8 to -1), or the IP header before it, whose checksum is made right"`
 	Value  uint8 `yaml:"value" required:"true" min:"0" max:"255" help:"what the byte becomes"`
 }
 
