@@ -39,6 +39,7 @@ const (
 
 	VFIOIRQFlagEventFD = 1 << 0
 	VFIOIRQMSIX        = 2
+	VFIOIRQErr         = 3
 	VFIOIRQs           = 5
 
 	VFIOIRQDataNone      = 1 << 0

@@ -186,6 +186,9 @@ func (x *connection) irqInfo(m *message) ([]byte, error) {
 	if i.Argsz() < uapi.VFIOIRQInfoSize || i.Index() >= uapi.VFIOIRQs {
 		return nil, syscall.EINVAL
 	}
+	if i.Index() == uapi.VFIOIRQErr { // as vfio-pci says of a function without one; of a count of 0 QEMU warns
+		return nil, syscall.EINVAL
+	}
 	i.SetArgsz(uapi.VFIOIRQInfoSize)
 	i.SetFlags(0)
 	i.SetCount(0)

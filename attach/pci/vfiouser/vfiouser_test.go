@@ -190,6 +190,12 @@ func TestVersionAndInfo(t *testing.T) {
 		in.SetArgsz(16)
 		in.SetIndex(n)
 		out, err := c.Do(uapi.VFIOUserGetIRQInfoCmd, in)
+		if n == uapi.VFIOIRQErr { // there is none; of a count of 0 QEMU warns
+			if !errors.Is(err, syscall.EINVAL) {
+				t.Errorf("interrupt of errors: %v, %v", out, err)
+			}
+			continue
+		}
 		if i := uapi.VFIOIRQInfo(out); err != nil || len(out) != 16 || (i.Count() == 4) != (n == 2) || (i.Flags() == 1) != (n == 2) {
 			t.Errorf("GET_IRQ_INFO %d: %x, %v", n, out, err)
 		}
