@@ -29,6 +29,9 @@ func TestNotesOfASweep(t *testing.T) {
 				if a == "2" {
 					run.Notes = append(run.Notes, fmt.Sprintf(steady, 5+len(b+a)*int(b[0])), "Fault 1 (drop) acted on 3 frames", "Fault 2 (drop) acted on 3 frames")
 				}
+				if a == "4" && b == "x" {
+					run.Notes = append(run.Notes, "Fault 2 (drop) acted on 3 frames", "Fault 3 (drop) acted on 3 frames")
+				}
 				if a == "4" && b == "y" {
 					run.Notes = append(run.Notes, fmt.Sprintf("waits of %dms", seed))
 				}
@@ -48,7 +51,8 @@ func TestNotesOfASweep(t *testing.T) {
 		"b=y: the switch drops",
 		"a=2: Load a: its rate is not steady: the interval is ±245 %; give it 20us. (Its figures differ from point to point; these are of a=2 b=x.)",
 		"a=2: Fault 1 (drop) acted on 3 frames",
-		"a=2: Fault 2 (drop) acted on 3 frames",
+		"a=2 b=x; a=2 b=y; a=4 b=x: Fault 2 (drop) acted on 3 frames",
+		"a=4 b=x: Fault 3 (drop) acted on 3 frames",
 		"a=4 b=y: waits of 0ms (With other seeds its figures differ.)",
 	}
 	if got := n.texts([]string{"a", "b"}); !reflect.DeepEqual(got, want) {
