@@ -63,6 +63,7 @@ const (
 	OpSendOnlyInv        = 0x17
 	OpDCConnect          = 0x18 // DC only
 	OpDCDisconnect       = 0x19 // DC only
+	OpSelectiveNAK       = 0x1B // RC and XRC, assumed; see SACKETH
 	OpFlush              = 0x1C
 	OpAtomicWrite        = 0x1D
 )
@@ -95,6 +96,7 @@ const (
 	RCSendOnlyInv        = Opcode(RC) | OpSendOnlyInv
 	RCFlush              = Opcode(RC) | OpFlush
 	RCAtomicWrite        = Opcode(RC) | OpAtomicWrite
+	RCSelectiveNAK       = Opcode(RC) | OpSelectiveNAK
 
 	UDSendOnly    = Opcode(UD) | OpSendOnly
 	UDSendOnlyImm = Opcode(UD) | OpSendOnlyImm
@@ -130,13 +132,14 @@ const (
 	HasImmDt
 	HasIETH
 	HasCNPReserved
+	HasSACKETH
 
 	headerKinds = iota
 )
 
 var headerSizes = [headerKinds]uint8{
 	RDETHSize, DETHSize, XRCETHSize, DCETHSize, FETHSize, RETHSize, AtomicETHSize,
-	AETHSize, AtomicAckETHSize, ImmDtSize, IETHSize, CNPReservedSize,
+	AETHSize, AtomicAckETHSize, ImmDtSize, IETHSize, CNPReservedSize, SACKETHSize,
 }
 
 // Size returns the length of the headers in the set, in bytes.
@@ -210,6 +213,7 @@ const (
 	ClassCNP
 	ClassDCConnect
 	ClassDCDisconnect
+	ClassSelectiveNAK
 )
 
 // OpInfo is what an opcode says about its packets. It is read-only.
@@ -276,6 +280,7 @@ var opBases = [32]opBase{
 	OpSendOnlyInv:        {"SEND Only with Invalidate", HasIETH, PayloadAny, ClassSend, "QFLRC", "rxc"},
 	OpDCConnect:          {"Connect", 0, PayloadNone, ClassDCConnect, "QFL", "c"},
 	OpDCDisconnect:       {"Disconnect", 0, PayloadNone, ClassDCDisconnect, "QFL", "c"},
+	OpSelectiveNAK:       {"NAK with SACK (assumed form)", HasAETH | HasSACKETH, PayloadNone, ClassSelectiveNAK, "PFL", "rx"},
 	OpFlush:              {"FLUSH", HasFETH | HasRETH, PayloadNone, ClassFlush, "QFL", "rdx"},
 	OpAtomicWrite:        {"ATOMIC WRITE", HasRETH, PayloadAtomic8, ClassAtomicWrite, "QFL", "rx"},
 }

@@ -146,6 +146,12 @@ func (p *Packet) AETH() AETH {
 	return p.B[at : at+AETHSize : at+AETHSize]
 }
 
+// SACKETH returns the header of a NAK with SACK; it panics if the opcode has none (see Has).
+func (p *Packet) SACKETH() SACKETH {
+	at := p.at(HasSACKETH)
+	return p.B[at : at+SACKETHSize : at+SACKETHSize]
+}
+
 // AtomicAckETH returns the atomic acknowledgement header; it panics if the opcode has none (see Has).
 func (p *Packet) AtomicAckETH() AtomicAckETH {
 	at := p.at(HasAtomicAckETH)

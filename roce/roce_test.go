@@ -230,6 +230,7 @@ func TestOpcodeTable(t *testing.T) {
 		{0x12, "RC ATOMIC Acknowledge", roce.HasAETH | roce.HasAtomicAckETH, 12, roce.KindResponse},
 		{0x13, "RC CmpSwap", roce.HasAtomicETH, 28, roce.KindRequest},
 		{0x16, "RC SEND Last with Invalidate", roce.HasIETH, 4, roce.KindRequest},
+		{0x1B, "RC NAK with SACK (assumed form)", roce.HasAETH | roce.HasSACKETH, 8, roce.KindResponse},
 		{0x1C, "RC FLUSH", roce.HasFETH | roce.HasRETH, 20, roce.KindRequest},
 		{0x2A, "UC RDMA WRITE Only", roce.HasRETH, 16, roce.KindRequest},
 		{0x4C, "RD RDMA READ Request", roce.HasRDETH | roce.HasDETH | roce.HasRETH, 28, roce.KindRequest},
@@ -255,7 +256,8 @@ func TestOpcodeTable(t *testing.T) {
 		}
 	}
 	// RC, UC, RD (RESYNC, but neither invalidate nor ATOMIC WRITE), UD, CNP, XRC, DC (neither FLUSH nor ATOMIC WRITE).
-	if valid != 25+12+23+2+1+25+25 {
+	// NAKs with SACK, of RC and XRC, are an assumption too.
+	if valid != 25+12+23+2+1+25+25+2 {
 		t.Errorf("%d opcodes are defined", valid)
 	}
 	if roce.XRC.Opcode(roce.OpWriteOnlyImm).Info().Offset(roce.HasImmDt) != 20 {

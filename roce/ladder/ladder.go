@@ -123,6 +123,9 @@ func describe(p *roce.Packet, err error) string {
 	if p.Has(roce.HasAETH) {
 		add(true, "%v, MSN %d", p.AETH().Syndrome(), p.AETH().MSN())
 	}
+	if p.Has(roce.HasSACKETH) {
+		add(true, "SACK of PSN %#06x", p.SACKETH().PSN())
+	}
 	if p.Has(roce.HasAtomicAckETH) {
 		add(true, "original %#x", p.AtomicAckETH().Original())
 	}

@@ -188,7 +188,7 @@ func captured(t *testing.T) (frames [][]byte) {
 }
 
 // synthesised is a frame of each opcode, over IPv4 and IPv6, tagged and not.
-// tshark 4.0 does not know FLUSH and ATOMIC WRITE, and of XRC only the names.
+// tshark 4.0 does not know FLUSH, ATOMIC WRITE and NAKs with SACK, and of XRC only the names.
 func synthesised(t *testing.T) (frames [][]byte) {
 	t.Helper()
 	var pool roce.Pool
@@ -200,7 +200,7 @@ func synthesised(t *testing.T) (frames [][]byte) {
 		default:
 			continue
 		}
-		if !info.Valid() || info.Class == roce.ClassFlush || info.Class == roce.ClassAtomicWrite {
+		if !info.Valid() || info.Class == roce.ClassFlush || info.Class == roce.ClassAtomicWrite || info.Class == roce.ClassSelectiveNAK {
 			continue
 		}
 		for k, framing := range []roce.Framing{roce.RoCEv2IPv4, roce.RoCEv2IPv6} {
