@@ -180,7 +180,7 @@ func (d *receiveEngine) rxRequest(p *roce.Packet) sim.Time {
 
 // rxHandling is how long a response takes behind the engine.
 func (d *receiveEngine) rxHandling(p *roce.Packet) sim.Time {
-	if p.Op.Operation() == roce.OpAcknowledge || p.Op == roce.CNPacket {
+	if op := p.Op.Operation(); op == roce.OpAcknowledge || p.Op == roce.CNPacket || op == roce.OpSelectiveNAK {
 		return d.p.AckHandling
 	}
 	return d.p.ReadHandling

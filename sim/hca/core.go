@@ -23,6 +23,8 @@ type core struct {
 	c    Counters
 	accl roceAccl
 
+	heeds bool // responses say more than what they acknowledge: credits, or what has arrived behind a gap
+
 	arriving    lateArrivals
 	nextArrival sim.Time // no planned frame arrives before
 }
@@ -41,6 +43,7 @@ type handlers struct {
 	pu, fetch, wait, timer, record, poll sim.Handler // of a QP's requester
 	list, copied                         sim.Handler // and of its UMRs and copies
 	rqRecord, rqFetch, ack, nak, respond sim.Handler // of its responder
+	sack                                 sim.Handler
 	hush                                 sim.Handler
 	srqRecord, srqFetch                  sim.Handler
 	gather, send, rx                     sim.Handler // of a slot
@@ -108,4 +111,13 @@ func (k *core) needs(a mkey.Access, r rule.Rule) mkey.Access {
 // bug ends the run on a broken invariant of the model, with time and place.
 func (k *core) bug(format string, a ...any) {
 	panic(fmt.Sprintf("hca: %v: %s: ", k.e.Now(), k.name) + fmt.Sprintf(format, a...))
+}
+
+// limitToWindow has requesters keep to what responders with RepeatSACK keep.
+func (k *core) limitToWindow() {
+	if !k.p.SelectiveRepeat || k.p.RepeatScheme != RepeatSACK {
+		return
+	}
+	k.id.Window = int(min(k.window(), int32(k.p.RepeatWindow)))
+	k.p.AckReqPackets = min(k.p.AckReqPackets, max(1, k.id.Window/askAgainShare))
 }

@@ -50,6 +50,9 @@ type Counters struct {
 	// Receive engine.
 	AcksSent, NaksSent uint64
 	RnrNaksSent        uint64 // of them
+	SelectiveNaksSent  uint64 // of them: with the PSN of a packet that came early
+	EarlyDiscarded     uint64 // early packets that a device with selective repeat did not keep: beyond its window, or of an operation that goes back
+	RepeatTimeouts     uint64 // waits of RepeatTimeout in vain
 	RecvRecordReads    uint64
 	RecvWQEFetches     uint64
 	AtomicWaits        uint64 // atomics that waited for another on the same slot

@@ -63,6 +63,8 @@ func New(e *sim.Engine, name string, bus pcie.Bus, p Params, id Identity) *Devic
 		panic("hca: " + name + ": " + err.Error())
 	}
 	d := &Device{units: units{core: core{e: e, name: name, bus: bus, p: p, id: id, nextArrival: sim.Never}}}
+	d.limitToWindow()
+	d.heeds = p.Credits || p.SelectiveRepeat && p.RepeatScheme == RepeatSACK
 	d.queuePairs.units = &d.units
 	d.receiveEngine.units, d.receiveEngine.qps, d.arriving = &d.units, &d.queuePairs, &d.receiveEngine
 	if (id.Netdev || id.Packets) && p.LinkLayer == Ethernet {
@@ -80,7 +82,7 @@ func New(e *sim.Engine, name string, bus pcie.Bus, p Params, id Identity) *Devic
 	d.atomics = atomicUnit{core: &d.core, dma: &d.dma, users: &d.queuePairs}
 	d.h = handlers{
 		pu: d.onPU(), fetch: d.onFetch, wait: d.onWait, timer: d.onTimer, record: d.onRecord, poll: d.onPoll,
-		list: d.onList, copied: d.onCopied, rqRecord: d.onRQRecord, rqFetch: d.onRQFetch, ack: d.onAck, nak: d.onNak, respond: d.onRespond, hush: d.onHush,
+		list: d.onList, copied: d.onCopied, rqRecord: d.onRQRecord, rqFetch: d.onRQFetch, ack: d.onAck, nak: d.onNak, sack: d.onSACK, respond: d.onRespond, hush: d.onHush,
 		srqRecord: d.srqs.onRecord, srqFetch: d.srqs.onFetch,
 		gather: d.port.onGather(), send: d.port.onSend(), rx: d.onRx(),
 		atomic: d.atomics.onRead, atomicFree: d.atomics.onFree, atomicBegin: d.atomics.onBegin,

@@ -26,7 +26,7 @@ func testParams() Params {
 		ResponderLatency: 140 * ns, AckHandling: 50 * ns, ReadHandling: 50 * ns, RxInterval: 5 * ns, RxAckInterval: 3 * ns, ReadInterval: 16 * ns,
 		RQPrefetch: 8, AckDelay: 20 * ns, AtomicService: 450 * ns, AtomicSlots: 4096,
 		NackGenerate: [2]sim.Time{1200 * ns, 2000 * ns}, NackReact: [2]sim.Time{3000 * ns, 2200 * ns},
-		AckReqPackets: 16, RepeatWindow: 64, FlushPoll: 10 * sim.Microsecond,
+		AckReqPackets: 16, RepeatWindow: 64, RepeatTimeout: 100 * sim.Microsecond, FlushPoll: 10 * sim.Microsecond,
 		QPCCache: 1024, MPTCache: 1024, MTTCache: 1024, QPCMiss: 600 * ns, MPTMiss: 900 * ns, MTTMiss: 450 * ns, QPCWays: 1, MPTWays: 1, MTTWays: 4, QPCOverlap: 6, MPTOverlap: 6, MTTOverlap: 6,
 		WireRate: 100e9, WireOverhead: 24, LoopbackLatency: 100 * ns,
 		Congestion: dcqcn.Params{

@@ -94,6 +94,12 @@ func (v *queuePairs) onHush(arg uint64) {
 	}
 }
 
+func (v *queuePairs) onSACK(arg uint64) {
+	if q := v.responderArg(arg); q != nil {
+		q.onSACK()
+	}
+}
+
 func (v *queuePairs) onNak(arg uint64) {
 	if q := v.responderArg(arg); q != nil {
 		q.onNak()

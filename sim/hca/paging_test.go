@@ -27,7 +27,7 @@ func TestPagedTraffic(t *testing.T) {
 		o.timeout = 8
 		o.mtu = roce.MTU(rapid.IntRange(1, 5).Draw(rt, "mtu"))
 		p := pagedParams()
-		p.SelectiveRepeat = rapid.Bool().Draw(rt, "selective")
+		p.SelectiveRepeat, p.RepeatScheme = rapid.Bool().Draw(rt, "selective"), RepeatScheme(rapid.IntRange(0, 2).Draw(rt, "scheme"))
 		p.RNRDamming = rapid.Bool().Draw(rt, "damming")
 		p.ODP.AskAgain = rapid.SampledFrom([]sim.Time{0, 3 * sim.Microsecond, 30 * sim.Microsecond}).Draw(rt, "ask again")
 		p.ODP.Learn = rapid.SampledFrom([]sim.Time{0, 15 * sim.Microsecond}).Draw(rt, "learn")

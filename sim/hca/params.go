@@ -103,7 +103,9 @@ type Params struct {
 	NackReact        [2]sim.Time  `key:"nack_react_write nack_react_read"`       // that received to sent again, by requester and responder
 	AckTimeoutFloor  sim.Time     // the least ACK timeout that the device honours, where it goes by the formula of the specification; 0: none
 	SelectiveRepeat  bool         // only what a NAK names is sent again; the responder keeps what came early
-	RepeatWindow     int          `bounds:"1..2^16"` // PSNs ahead that it keeps
+	RepeatScheme     RepeatScheme `words:"single sack by-operation"` // what NAKs say then, and what follows them
+	RepeatWindow     int          `bounds:"1..2^16"`                 // PSNs ahead that it keeps; with RepeatSACK a requester sends no further ahead
+	RepeatTimeout    sim.Time     // with RepeatSACK: the oldest packet is sent again after so long without progress, until the ACK timer has run out
 	Credits          bool         // ACKs announce the receives of a queue, and requesters heed it
 	AckReqPackets    int          `bounds:"1..2^20"`       // AckReq at the latest on every n-th packet of a long message
 	XRCViolation     XRCViolation `words:"access request"` // the answer to a request for an SRQ that a target may not use
@@ -218,6 +220,9 @@ func (p *Params) Check() error {
 	}
 	pos("FetchLimit", p.FetchLimit, 16, min(512, p.WQEBuffer))
 	p.checkRetransmission(wrong)
+	if p.SelectiveRepeat && p.RepeatScheme == RepeatSACK && p.RepeatTimeout < sim.Microsecond {
+		wrong("hca: RepeatTimeout is %v, less than a microsecond, in which no answer can come", p.RepeatTimeout)
+	}
 	pos("MemicSize", p.MemicSize, 0, p.BARSize/2)
 	for _, pw := range []struct {
 		name string

@@ -109,6 +109,7 @@ type sendRare struct {
 	timerAt    sim.Time
 	after      uint32 // selective repeat: PSN at the cursor before a packet was sent again
 	skipTo     uint32
+	sack       *sackState  // nil until the first NAK with SACK
 	csReq      int         // bytes of a response that may be scattered to a CQE
 	paths      *avPaths    // of a UD QP, which has them instead of a peer, and of a DCI
 	dci        *initiator  // nil of others
@@ -131,7 +132,11 @@ type sendRare struct {
 // clear is the state after reset; what is under way stays marked.
 func (q *requester) clear() {
 	rare := q.sendRare
-	*rare = sendRare{timerAt: rare.timerAt, landing: rare.landing, paths: rare.paths, umr: rare.umr, copy: rare.copy, dci: rare.dci}
+	*rare = sendRare{timerAt: rare.timerAt, landing: rare.landing, paths: rare.paths, umr: rare.umr, copy: rare.copy, dci: rare.dci, sack: rare.sack}
+	if rare.sack != nil {
+		*rare.sack = sackState{bits: rare.sack.bits}
+		rare.sack.forget(0)
+	}
 	if rare.umr != nil {
 		rare.umr.reset()
 	}
@@ -165,6 +170,9 @@ func (q *requester) connect() {
 	c := q.context()
 	q.psn = c.NextSendPSN()
 	q.una, q.sent = q.psn, q.psn
+	if q.sack != nil {
+		q.sack.forget(q.una)
+	}
 	q.growLanding()
 	q.takeRetries()
 	q.csReq = 0

@@ -10,8 +10,8 @@ import (
 // response is a response packet.
 func (q *requester) response(p *roce.Packet) {
 	psn := p.BTH().PSN()
-	if q.u.p.Credits && roce.CmpPSN(psn, q.sent) < 0 && q.credit(p) {
-		q.kick()
+	if q.u.heeds && q.heed(p, psn) {
+		return
 	}
 	if !q.checkResponse(p, psn) {
 		q.u.c.RxGhosts++

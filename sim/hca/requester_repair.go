@@ -29,6 +29,9 @@ func (q *requester) goBack() {
 	}
 	q.resends++
 	q.u.abandon(&q.txq)
+	if q.sack != nil {
+		q.sack.forget(q.una)
+	}
 	q.rewind()
 }
 
@@ -71,7 +74,7 @@ func (q *requester) takeRetry(spare uint32) bool {
 func (q *requester) repair() {
 	q.undam()
 	switch {
-	case !q.u.p.SelectiveRepeat:
+	case !q.u.p.SelectiveRepeat || q.goesBack():
 		q.goBack()
 		return
 	case !q.repairing && !q.passed():
@@ -103,9 +106,11 @@ func (q *requester) nextPSN() uint32 {
 }
 
 // resume returns the cursor to where it was before a repair.
-func (q *requester) resume() {
+func (q *requester) resume() { q.seek(q.after) }
+
+// seek moves the cursor to a packet that was sent before, or to the next one that was not.
+func (q *requester) seek(to uint32) {
 	q.repairing, q.open = false, false
-	to := q.after
 	if roce.CmpPSN(to, q.una) < 0 {
 		to = q.una
 	}
@@ -135,4 +140,20 @@ func (q *requester) claimAck(before uint32, own int) {
 	}
 	q.after = roce.AddPSN(before, -1)
 	q.resume()
+}
+
+// goesBack says whether a requester with RepeatByOperation goes back N for the oldest message that is not acknowledged.
+func (q *requester) goesBack() bool {
+	if q.u.p.RepeatScheme != RepeatByOperation {
+		return false
+	}
+	i := q.unanswered()
+	if i == q.tail {
+		return false
+	}
+	switch q.msg(i).op {
+	case prm.WQEOpSend, prm.WQEOpSendImm, prm.WQEOpSendInv, prm.WQEOpRDMAWriteImm:
+		return true
+	}
+	return false
 }

@@ -25,7 +25,7 @@ func (q *requester) sendNext(m *msg, parsed bool) {
 		return
 	}
 	if q.repairing {
-		q.resume()
+		q.repaired()
 	}
 	q.startTimer()
 }

@@ -63,6 +63,9 @@ func (q *requester) onTimer() {
 		return
 	}
 	q.timerWaits += q.timeout
+	if q.u.heeds && q.repeatTimedOut() {
+		return
+	}
 	switch effect, alive := q.timedOut(); {
 	case !alive:
 		return
@@ -148,6 +151,9 @@ func (q *requester) setTimer(code uint8, retries uint32) {
 func (q *requester) rewait(n uint8) {
 	q.backoff = n
 	q.timeout = q.ack.wait(n)
+	if n == 0 && q.sacks() {
+		q.timeout = min(q.timeout, q.u.p.RepeatTimeout)
+	}
 }
 
 // timedOut counts an ACK timeout, chooses the next wait and takes a retry where the rule says so. Without one left the QP fails.

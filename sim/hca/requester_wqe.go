@@ -147,7 +147,7 @@ func (q *requester) beginAgain(w *prm.SendWQE, err error) bool {
 		q.pkt = uint32(k)
 		q.skip(w, uint64(q.pkt)*uint64(q.mtu))
 	}
-	return true
+	return q.inWindow(m)
 }
 
 // skip moves the data cursor n bytes on.

@@ -62,8 +62,9 @@ type recvRare struct {
 
 	faults    [2]odp.Token // that are out, on WriteSide and on ReadSide
 	hushed    bool         // the first of the packets that wait names a key that was deregistered a moment ago
-	held      bool         // the READ whose response is due waits for its source
-	heldFault bool         // and it is its fault that is out on ReadSide, not that of a later READ
+	early     earlyNAKs
+	held      bool // the READ whose response is due waits for its source
+	heldFault bool // and it is its fault that is out on ReadSide, not that of a later READ
 }
 
 // sentNAK is a NAK after which the connection goes on.
@@ -87,7 +88,7 @@ const (
 // clear is the state after reset; what is under way stays marked.
 func (q *responder) clear() {
 	rare := q.recvRare
-	*rare = recvRare{recvWQE: rare.recvWQE[:0], grh: rare.grh, srqs: rare.srqs, saved: replays{ops: rare.saved.ops[:0]}}
+	*rare = recvRare{recvWQE: rare.recvWQE[:0], grh: rare.grh, srqs: rare.srqs, early: earlyNAKs{psns: rare.early.psns[:0]}, saved: replays{ops: rare.saved.ops[:0]}}
 	if q.srqs != nil {
 		q.leave()
 	}

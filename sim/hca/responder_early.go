@@ -5,10 +5,8 @@ import (
 	"github.com/rdmasim/rdmasim/roce"
 )
 
-// Selective repeat: the responder keeps packets that came before the one it expects, and
-// the requester sends again only the one that a NAK names. What mlx5 does is not public
-// beyond the words; here the packets kept are executed in order, once the gap is closed,
-// so that nothing but the wire shows the difference.
+// Selective repeat: the responder keeps packets that came before the one it expects, and executes them in
+// order once the gap is closed; RepeatScheme says what it asks for.
 
 // keep takes a request packet that came early, if the device does so. The list is in the
 // order of PSNs.
@@ -18,11 +16,19 @@ func (q *responder) keep(f *roce.Frame) bool {
 		return false
 	}
 	psn := f.BTH().PSN()
-	if ahead := roce.CmpPSN(psn, q.epsn); ahead <= 0 || ahead > int32(u.p.RepeatWindow) {
+	switch ahead := roce.CmpPSN(psn, q.epsn); {
+	case ahead <= 0:
+		return false
+	case ahead > int32(u.p.RepeatWindow) || !q.keepsClass(f.Info()):
+		u.c.EarlyDiscarded++
 		return false
 	}
 	q.qs.add(prm.QCOutOfSequence)
-	q.sendSequenceNAK()
+	if q.sacks() {
+		q.sendSelectiveNAK(psn)
+	} else {
+		q.sendSequenceNAK()
+	}
 	before, at := int32(-1), q.ahead.head
 	for at >= 0 {
 		other := u.packet(at)
@@ -56,7 +62,9 @@ func (q *responder) catchUp() {
 		p := u.packet(i)
 		diff := roce.CmpPSN(p.BTH().PSN(), q.epsn)
 		if diff > 0 {
-			q.sendSequenceNAK()
+			if !q.sacks() { // otherwise each of them has had its NAK
+				q.sendSequenceNAK()
+			}
 			return
 		}
 		u.popSlot(&q.ahead)

@@ -16,6 +16,7 @@ const (
 	answerRead
 	answerAtomic
 	answerAtomicWrite
+	answerSACK
 )
 
 // response is one entry of the responder's queue: answers leave in its order.
@@ -29,7 +30,7 @@ type response struct {
 	done     uint32 // READ: the MSN of a NAK, which counts it from its first response on
 	pd       uint32 // READ: who has asked
 	rkey     uint32
-	left     uint32 // READ: bytes to send
+	left     uint32 // READ: bytes to send; a NAK with SACK: the PSN that has arrived
 	va       uint64 // READ
 	value    uint64 // atomic
 }
@@ -87,6 +88,8 @@ func (q *responder) respond() {
 			f.AETH().SetMSN(r.msn)
 			f.AtomicAckETH().SetOriginal(r.value)
 			q.u.port.enqueue(&q.sender, &q.rtx, q.u.getSlot(f))
+		case answerSACK:
+			q.leaveSACK(r)
 		case answerAtomicWrite:
 			q.answerAtomicWrite(r)
 		case answerRead:

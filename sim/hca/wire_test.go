@@ -86,7 +86,7 @@ func TestLossyWire(t *testing.T) {
 		if rapid.Bool().Draw(rt, "nonack") {
 			p.NackGenerate, p.NackReact = [2]sim.Time{}, [2]sim.Time{}
 		}
-		p.SelectiveRepeat = rapid.Bool().Draw(rt, "selective")
+		p.SelectiveRepeat, p.RepeatScheme = rapid.Bool().Draw(rt, "selective"), RepeatScheme(rapid.IntRange(0, 2).Draw(rt, "scheme"))
 		p.AtomicWrite = true
 		p.Credits = rapid.Bool().Draw(rt, "credits")
 		if rapid.Bool().Draw(rt, "tight") {

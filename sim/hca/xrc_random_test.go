@@ -22,7 +22,7 @@ func TestXRCLossyWire(t *testing.T) {
 		o.mtu = roce.MTU(rapid.IntRange(1, 5).Draw(rt, "mtu"))
 		p := testParams()
 		p.AckDelay = rapid.SampledFrom([]sim.Time{0, 20 * sim.Nanosecond, sim.Microsecond}).Draw(rt, "ackdelay")
-		p.SelectiveRepeat = rapid.Bool().Draw(rt, "selective")
+		p.SelectiveRepeat, p.RepeatScheme = rapid.Bool().Draw(rt, "selective"), RepeatScheme(rapid.IntRange(0, 2).Draw(rt, "scheme"))
 		p.Credits = rapid.Bool().Draw(rt, "credits")
 		p.WQECache = rapid.SampledFrom([]int{0, 2}).Draw(rt, "wqecache")
 		if rapid.Bool().Draw(rt, "tight") {

@@ -74,7 +74,7 @@ func (p *Profile) value(q param) Value {
 func (p *Profile) Hypotheses() []string {
 	hs := p.Timing()
 	for _, v := range p.Values() {
-		if v.Key == "hca.ib_ack_timer" && p.HCA.LinkLayer != hca.InfiniBand {
+		if v.Key == "hca.ib_ack_timer" && p.HCA.LinkLayer != hca.InfiniBand || v.Key == "hca.repeat_scheme" && !p.HCA.SelectiveRepeat {
 			continue
 		}
 		if off := v.Kind == Time && v.Text == "0ps" || v.Kind == Count && v.Text == "0" || v.Kind == Bool && v.Text == "false"; v.Hypothesis && !off {
