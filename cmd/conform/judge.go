@@ -36,7 +36,7 @@ type wireOptions struct {
 }
 
 // senders are the values of --sender.
-var senders = map[string]oracle.Sender{"go-back-n": oracle.GoBackN, "selective-repeat": oracle.SelectiveRepeat}
+var senders = map[string]oracle.Sender{"go-back-n": oracle.GoBackN, "selective-repeat": oracle.SelectiveRepeat, "selective-ack": oracle.SelectiveAck}
 
 func newWire() *cobra.Command {
 	o := &wireOptions{retries: map[string]*int{}}
@@ -75,7 +75,7 @@ func newWire() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.format, "format", "table", "format of the output: table or json")
-	f.StringVar(&o.sender, "sender", "go-back-n", "how requesters recover: go-back-n or selective-repeat")
+	f.StringVar(&o.sender, "sender", "go-back-n", "how requesters recover: go-back-n, selective-repeat, or selective-ack (NAKs with SACK, in the form that the simulator assumes)")
 	f.IntVar(&o.oracle.MTU, "mtu", 0, "path MTU in bytes (default: learned)")
 	f.Uint8Var(&o.oracle.Timeout, "timeout", 0, "local ACK timeout of the QPs, 1..31 (default: unknown)")
 	f.BoolVar(&o.exactTimer, "exact-timer", false, "no requester is a ConnectX-5 or later on RoCE, which may retransmit adaptively: before the timeout, and more often than retry_cnt")
@@ -110,7 +110,7 @@ func (o *wireOptions) complete(cmd *cobra.Command) error {
 	var ok bool
 	o.chosen = cmd.Flags().Changed("sender")
 	if o.oracle.Sender, ok = senders[o.sender]; !ok {
-		return usagef("--sender %q is neither go-back-n nor selective-repeat%s", o.sender, input.Suggest(o.sender, []string{"go-back-n", "selective-repeat"}))
+		return usagef("--sender %q is none of go-back-n, selective-repeat and selective-ack%s", o.sender, input.Suggest(o.sender, []string{"go-back-n", "selective-repeat", "selective-ack"}))
 	}
 	if o.oracle.MTU != 0 && roce.MTUFromBytes(o.oracle.MTU) == 0 {
 		return usagef("--mtu %d is not 256, 512, 1024, 2048 or 4096", o.oracle.MTU)

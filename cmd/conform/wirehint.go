@@ -14,28 +14,33 @@ type otherRules struct {
 	opts  oracle.Options
 }
 
-// others lists what a capture may need besides the flags that were given: selective repeat, unless --sender was given, only of our
-// own captures, paging of any, or both.
+// others lists what a capture may need besides the flags that were given: selective repeat of either kind, unless --sender was given, only
+// of our own captures, paging of any, or both.
 func (o *wireOptions) others(own bool, opts oracle.Options) []otherRules {
-	const sender, odp = "--sender selective-repeat", "--odp"
+	const odp = "--odp"
+	selective := []string{"selective-repeat", "selective-ack"}
 	var out []otherRules
-	add := func(flags string, selective, paging, more bool) {
+	add := func(flags, sender string, paging, more bool) {
 		alt := opts
-		if selective {
-			alt.Sender = oracle.SelectiveRepeat
+		if sender != "" {
+			alt.Sender = senders[sender]
 		}
 		alt.ODP = alt.ODP || paging
 		out = append(out, otherRules{flags, more, alt})
 	}
 	repeat := own && !o.chosen
 	if repeat {
-		add(sender, true, false, false)
+		for _, s := range selective {
+			add("--sender "+s, s, false, false)
+		}
 	}
 	if !opts.ODP {
-		add(odp, false, true, false)
+		add(odp, "", true, false)
 	}
 	if repeat && !opts.ODP {
-		add(odp+" "+sender, true, true, true)
+		for _, s := range selective {
+			add(odp+" --sender "+s, s, true, true)
+		}
 	}
 	return out
 }

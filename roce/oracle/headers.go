@@ -44,6 +44,10 @@ func (j *judge) decode(f *Frame) *rec {
 		j.verdict(Violation, structural[reason], f.Number, "", "%v", reason)
 		return nil
 	}
+	if p.Info().Class == roce.ClassSelectiveNAK && j.o.Sender != SelectiveAck {
+		j.verdict(Violation, structural[roce.DropOpcode], f.Number, flowName(&p), "%v: opcode %#02x, unless it is a NAK with SACK in the form that this project assumes", roce.DropOpcode, uint8(p.Op))
+		return nil
+	}
 	r := &rec{Frame: f, p: p, info: p.Info(), psn: p.BTH().PSN(), kind: p.Info().Kind}
 	flow := flowName(&p)
 	if !f.cut() && !p.ICRCOK() {

@@ -102,7 +102,7 @@ func (h *half) sequenceNAK(r *rec, p *packet, pos int64) {
 	if r.Fate.arrives() {
 		h.advance(pos, r.Time)
 		switch {
-		case pos > h.unacked && h.j.o.Sender == SelectiveRepeat: // it is an implied NAK too, of a READ or ATOMIC before it, which may be all that is followed
+		case pos > h.unacked && h.j.o.Sender != GoBackN: // it is an implied NAK too, of a READ or ATOMIC before it, which may be all that is followed
 			h.hold(pos, r.Time+impliedToo, r.Time, false)
 		case pos >= h.unacked:
 			if h.nakPos >= 0 && h.nakPos != pos {
@@ -110,6 +110,35 @@ func (h *half) sequenceNAK(r *rec, p *packet, pos int64) {
 			}
 			h.nakPos, h.nakAt, h.nakFrame = pos, r.Time, r.Number
 		}
+	}
+}
+
+// selectiveNAK judges a NAK with SACK: the PSN that is expected, and one behind it that has arrived.
+func (h *half) selectiveNAK(r *rec, pos int64) {
+	if s := r.p.AETH().Syndrome(); s != roce.NAKSequence {
+		h.report(Violation, "OR-079", r, "a NAK with SACK whose syndrome is %v", s)
+		return
+	}
+	sack := r.p.SACKETH().PSN()
+	got := h.position(sack)
+	p := h.at(got)
+	switch {
+	case got <= pos || got >= h.next && h.complete():
+		h.report(Violation, "OR-064", r, "NAK for PSN %#06x with a SACK of PSN %#06x", r.psn, sack)
+		return
+	case h.uncertain || p == nil:
+	case pos <= h.proved:
+		h.report(Violation, "OR-064", r, "NAK for PSN %#06x, which was executed", r.psn)
+	case pos > h.inOrder+1:
+		h.report(Violation, "OR-064", r, "NAK for PSN %#06x, expected is %#06x", r.psn, psn(h.inOrder+1))
+	case p.arrivals == 0:
+		h.report(h.violationUnlessLost(), "OR-064", r, "NAK with a SACK of PSN %#06x, which has not arrived", sack)
+	}
+	h.nakMSN(r, pos, "OR-061")
+	h.gapAt = 0
+	if r.Fate.arrives() {
+		h.advance(pos, r.Time)
+		h.sacked = max(h.sacked, got+1)
 	}
 }
 

@@ -31,6 +31,7 @@ type requester struct {
 	rnrFrame      int
 	rnrUntil      int64
 	deadAt        int64
+	sacked        int64 // behind the highest position that a SACK has named
 	hole          bool // PSNs were skipped, or their frames are missing
 	holeAt        int64
 	holeRec       *rec
@@ -83,7 +84,7 @@ func (h *half) insteadOfRNR(r *rec) {
 
 func (h *half) checkGoBack(r *rec, pos int64) {
 	k := h.unlessLate()
-	if h.j.o.Sender == SelectiveRepeat {
+	if h.j.o.Sender != GoBackN {
 		k = Note
 	}
 	if k != Note && h.pending(h.resendNext, pos) == nil {
@@ -165,6 +166,7 @@ func (h *half) checkRetransmission(p *packet, r *rec, pos int64) {
 			h.report(h.unlessLate(), "OR-048", r, "RNR retry %d, rnr_retry is %d", h.rnrRetries, *limit)
 		}
 		h.rnrPos = -1
+	case o.Sender == SelectiveAck && (pos < h.sacked || pos == h.unacked && !p.responds()): // missing behind a SACK, or behind a repair; and a timer of its own
 	case pos == h.nakPos:
 		h.nakPos = -1
 		if r.Time-o.flight() <= h.nakAt { // it may have been on its way already
@@ -273,7 +275,7 @@ func (h *half) blameTimeout(r *rec) {
 // first READ or ATOMIC that lacks its own response.
 func (h *half) advance(pos, now int64) {
 	h.acked = max(h.acked, pos)
-	moved := false
+	moved, before := false, h.unacked
 	for h.unackedIndex < len(h.pk) {
 		p := h.pk[h.unackedIndex]
 		if p.responds() {
@@ -294,6 +296,9 @@ func (h *half) advance(pos, now int64) {
 	}
 	if moved {
 		h.retries, h.rnrRetries, h.since = 0, 0, now
+		if h.j.o.Sender == SelectiveAck { // what seemed missing may be sent again until this has arrived
+			h.hold(before, now+h.j.o.flight(), now, true)
+		}
 		if h.resendNext >= 0 && h.resendNext < h.unacked {
 			h.moved(h.resendNext, now+h.j.o.flight())
 			h.resendNext = h.unacked

@@ -86,7 +86,7 @@ func (h *half) execute(p *packet, r *rec, pos int64) {
 		if h.nakOut < 0 && h.rnrOut < 0 && h.gapAt == 0 {
 			h.gapAt, h.gapRec = r.Time, r
 		}
-		if h.j.o.Sender == SelectiveRepeat {
+		if h.j.o.Sender != GoBackN {
 			p.kept = r
 		}
 		return
@@ -152,6 +152,8 @@ func (h *half) response(r *rec) {
 	switch r.info.Class {
 	case roce.ClassAck:
 		h.acknowledge(r, p, pos)
+	case roce.ClassSelectiveNAK:
+		h.selectiveNAK(r, pos)
 	case roce.ClassReadResponse:
 		h.readResponse(r, p, pos)
 	case roce.ClassAtomicAck:

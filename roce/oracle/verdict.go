@@ -148,7 +148,8 @@ type Sender uint8
 // Ways to recover.
 const (
 	GoBackN Sender = iota
-	SelectiveRepeat
+	SelectiveRepeat // a NAK asks for one packet
+	SelectiveAck    // NAKs have SACKs, in the assumed form of roce.SACKETH
 )
 
 // Options are facts about the senders and the capture that its frames do not show. The zero value holds none.
