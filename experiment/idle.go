@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/rdmasim/rdmasim/roce/fault"
+	"github.com/rdmasim/rdmasim/sim/hca"
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
@@ -84,7 +85,16 @@ func hypothetical(p *profile.Profile) []string {
 	if !p.HCA.SelectiveRepeat {
 		return nil
 	}
-	return []string{fmt.Sprintf("hca.selective_repeat is a hypothesis: no source of the model says how a part does it. Here a NAK asks for one packet, a responder keeps hca.repeat_window=%d early ones (assumed), and a packet that is lost twice waits for the ACK timer; with more than a loss in a round trip that decides the rate.", p.HCA.RepeatWindow)}
+	const is = "hca.selective_repeat is a hypothesis: what a card does is not published. hca.repeat_scheme="
+	const keeps = "a responder keeps hca.repeat_window=%d early packets (assumed), and a packet that is lost twice, or comes beyond them, waits for the ACK timer; with two losses in a round trip that decides the rate."
+	switch h := &p.HCA; h.RepeatScheme {
+	case hca.RepeatSACK:
+		return []string{fmt.Sprintf(is+"sack follows IRN (SIGCOMM 2018): each early packet draws a NAK that names it, all that is missing below is sent again, and a requester has at most hca.repeat_window=%d packets out, so that the window and the round trip limit its rate. Only a packet that is lost twice, or is the last one, waits, for hca.repeat_timeout=%v, which must be longer than a round trip.", h.RepeatWindow, h.RepeatTimeout)}
+	case hca.RepeatByOperation:
+		return []string{fmt.Sprintf(is+"by-operation follows a patent (US 11,870,590): what takes a receive goes back N; of WRITEs, READs and atomics a NAK asks for one packet, "+keeps, h.RepeatWindow)}
+	default:
+		return []string{fmt.Sprintf(is+"single follows a patent (US 10,430,374): a NAK asks for one packet, "+keeps, h.RepeatWindow)}
+	}
 }
 
 // idle are keys that a load gives, and that can act on nothing in it, with the reason.

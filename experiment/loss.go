@@ -13,7 +13,8 @@ import (
 type losses struct {
 	sent       float64 // packets of requests and responses, each as often as it was sent
 	dropped    float64 // by switches
-	discarded  float64 // by receivers, behind a gap
+	discarded  float64 // by receivers, behind a gap; with selective repeat those that came behind one
+	unkept     float64 // of these, with selective repeat
 	duplicates float64 // requests that receivers had already
 	naks       float64 // sequence NAKs that arrived
 	timeouts   float64
@@ -26,7 +27,7 @@ func (out *Outcome) losses() (l losses) {
 	}{
 		{&l.sent, "hca.tx_packets"}, {&l.dropped, "switch.tx_discards_phy"}, {&l.discarded, "hw_counters.out_of_sequence"},
 		{&l.duplicates, "hw_counters.duplicate_request"}, {&l.naks, "hw_counters.packet_seq_err"},
-		{&l.timeouts, "hw_counters.local_ack_timeout_err"}, {&l.timeouts, "hw_counters.roce_adp_retrans"},
+		{&l.timeouts, "hw_counters.local_ack_timeout_err"}, {&l.timeouts, "hw_counters.roce_adp_retrans"}, {&l.timeouts, "hca.repeat_timeouts"}, {&l.unkept, "hca.early_discarded"},
 	} {
 		v, _ := out.Counter(c.name)
 		*c.sum += v
@@ -49,7 +50,11 @@ func (out *Outcome) noteLosses(env *Env) {
 		if out.device.SelectiveRepeat {
 			verb = "there came"
 		}
-		parts = append(parts, fmt.Sprintf("%s %.0f behind a gap (%s)", verb, l.discarded, share(l.discarded)))
+		part := fmt.Sprintf("%s %.0f behind a gap (%s)", verb, l.discarded, share(l.discarded))
+		if l.unkept > 0 {
+			part += fmt.Sprintf(", of which responders discarded %.0f (hca.early_discarded)", l.unkept)
+		}
+		parts = append(parts, part)
 	}
 	if l.duplicates > 0 {
 		parts = append(parts, fmt.Sprintf("%.0f had arrived before", l.duplicates))

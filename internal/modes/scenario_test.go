@@ -32,6 +32,7 @@ func all(t *testing.T) []shipped {
 		{name: "gpu-memory.yaml", trace: true, sets: [][]string{{"traffic.0.duration=30us", "traffic.0.warmup=10us"}, {"traffic.0.duration=30us", "gpu.path=root"}}},
 		{name: "incast.yaml", trace: true, sets: [][]string{{"traffic.0.clients=3", "traffic.0.threads=2", "traffic.0.messages=4", "link.pfc=true", "congestion.dcqcn=true"}}},
 		{name: "loss.yaml", trace: true, sets: [][]string{{"traffic.0.duration=200us", "faults.0.per_million=20000"}}},
+		{name: "loss-recovery.yaml", trace: true, sets: [][]string{{"traffic.0.duration=200us", "faults.0.per_million=20000", "hca.selective_repeat=true", "hca.repeat_scheme=sack"}}},
 		{name: "uar-sharing", sets: [][]string{{"duration_us=10", "threads=2", "ablate=false"}, {"duration_us=10", "threads=3", "mode=dynamic", "ablate=false", "graph=2"}}},
 		{name: "uar-factorial", sets: [][]string{{"duration_us=10", "threads=2"}}},
 		{name: "odp", sets: [][]string{{"buffer_mib=1", "memory_mib=1", "swap_mib=16", "passes=1", "senders=2", "messages=2"}, {"scenario=thrash", "memory_mib=1", "message_kib=16"}}},
