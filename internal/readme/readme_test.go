@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "rewrite the outputs and pictures in the
 const root = "../.."
 
 // documents are those that show outputs or pictures.
-var documents = []string{"README.md", "docs/results.md", "docs/validate.md", "docs/fidelity.md", "docs/wire.md", "docs/questions/odp-cost.md", "docs/questions/xrc-lifetime.md", "docs/questions/o2iblnd-completions.md", "docs/questions/peer-failure.md"}
+var documents = []string{"README.md", "docs/results.md", "docs/validate.md", "docs/fidelity.md", "docs/wire.md", "docs/questions/odp-cost.md", "docs/questions/xrc-lifetime.md", "docs/questions/o2iblnd-completions.md", "docs/questions/peer-failure.md", "docs/questions/loss-recovery.md"}
 
 // output is a command with what it prints: <!-- run: rdmasim list; lines 1-4,9 -->, then a
 // fenced text. "last 9" are the last nine lines, "last 9-8" the first two of these. The
