@@ -32,7 +32,7 @@ type requester struct {
 	rnrUntil      int64
 	deadAt        int64
 	sacked        int64 // behind the highest position that a SACK has named
-	hole          bool // PSNs were skipped, or their frames are missing
+	hole          bool  // PSNs were skipped, or their frames are missing
 	holeAt        int64
 	holeRec       *rec
 	lenient       bool // the next packet may be any of its message

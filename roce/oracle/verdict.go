@@ -147,9 +147,9 @@ type Sender uint8
 
 // Ways to recover.
 const (
-	GoBackN Sender = iota
-	SelectiveRepeat // a NAK asks for one packet
-	SelectiveAck    // NAKs have SACKs, in the assumed form of roce.SACKETH
+	GoBackN         Sender = iota
+	SelectiveRepeat        // a NAK asks for one packet
+	SelectiveAck           // NAKs have SACKs, in the assumed form of roce.SACKETH
 )
 
 // Options are facts about the senders and the capture that its frames do not show. The zero value holds none.
