@@ -281,3 +281,30 @@ func TestGroupIsFull(t *testing.T) {
 		t.Errorf("after one has left: %v", st)
 	}
 }
+
+// A queue pair made so (block_lb_mc) does not get what it sends to its own group; other members of its port do.
+func TestOwnMulticastIsBlocked(t *testing.T) {
+	ha, hb, w := udHosts(t)
+	blocks := func(c prm.QPC) { ud(c); c.SetBlockLBMC(true) }
+	a, near, far := ha.newQPOn(ha.newCQ(7, 64), ha.newCQ(7, 64), ha.uar, blocks), ha.newUD(tQKey), hb.newQPOn(hb.newCQ(7, 64), hb.newCQ(7, 64), hb.uar, blocks)
+	a.start(tQKey)
+	far.start(tQKey)
+	for _, q := range []*tQP{a, near, far} {
+		q.recv(q.h.newMR(4096, rightsAll).sge(0, 100))
+		if st := q.group(prm.OpAttachToMCG); st != prm.StatusOK {
+			t.Fatalf("attach: %v", st)
+		}
+	}
+	a.post(wr{op: prm.WQEOpSend, av: toGroup(tQKey), inline: []byte("to others")})
+	run(t, ha.e, 50*sim.Microsecond)
+	a.scq.expect(prm.CQEReq)
+	a.rcq.expectNone()
+	near.rcq.expect(prm.CQERespSend)
+	far.rcq.expect(prm.CQERespSend)
+	near.post(wr{op: prm.WQEOpSend, av: toGroup(tQKey), inline: []byte("of another")})
+	run(t, ha.e, 50*sim.Microsecond)
+	if e := a.rcq.expect(prm.CQERespSend); e.RQPN() != near.n {
+		t.Errorf("CQE % x", []byte(e))
+	}
+	w.free()
+}

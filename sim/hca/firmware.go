@@ -138,6 +138,7 @@ func fillGeneral(c prm.HCACap, p *Params) {
 	c.SetLogMaxMsg(uint32(p.LogMaxMsg))
 	c.SetCQEVersion(uint32(p.CQEVersion))
 	c.SetIMAICL(true)
+	c.SetBlockLBMC(true)
 	c.SetDumpFillMKey(p.DumpFillMkey)
 	c.SetRelaxedOrderingWriteUMR(true)
 	c.SetRelaxedOrderingReadUMR(true)

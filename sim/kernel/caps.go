@@ -46,6 +46,7 @@ type caps struct {
 	hasAtomics                                       bool
 	umrAtomic, umrROWrite, umrRORead                 bool // a UMR changes these rights
 	pkv, qkv, apm                                    bool
+	blockLBMC                                        bool // a QP need not get what it sends to a group
 	memic                                            memicCaps
 	udpSport                                         bool // rts2rts_qp_udp_sport
 	dumpFill                                         bool

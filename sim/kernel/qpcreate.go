@@ -68,6 +68,9 @@ func (u *Ucontext) checkQPFlags(r *QPReq) error {
 	if r.Type == verbs.QPTRawPacket {
 		flags &^= u.dev.caps.packets.queueFlags(qpCVLANStripping, qpScatterFCS)
 	}
+	if u.dev.caps.blockLBMC {
+		flags &^= qpBlockMulticastLoopback
+	}
 	switch {
 	case flags&^qpKnownFlags != 0:
 		return fmt.Errorf("create flags %#x: %w", flags, syscall.EINVAL)
@@ -325,6 +328,9 @@ func (q *qp) fillQPC(c prm.QPC, r *QPReq, uidx uint32) {
 	}
 	if r.Flags&qpPCIWriteEndPadding != 0 {
 		c.SetEndPaddingMode(1)
+	}
+	if r.Flags&qpBlockMulticastLoopback != 0 && q.svc != svcDCI { // create_dci leaves it out
+		c.SetBlockLBMC(true)
 	}
 }
 

@@ -198,6 +198,7 @@ func (c *caps) general(g prm.HCACap) {
 	c.umrAtomic = !g.Atomic() || !g.UMRModifyAtomicDisabled()
 	c.umrROWrite, c.umrRORead = g.RelaxedOrderingWriteUMR(), g.RelaxedOrderingReadUMR()
 	c.pkv, c.qkv, c.apm = g.PKV(), g.QKV(), g.APM()
+	c.blockLBMC = g.BlockLBMC()
 	c.maxEQs = int(g.MaxNumEQs())
 	if c.maxEQs == 0 {
 		c.maxEQs = 1 << g.LogMaxEQ()
