@@ -10,9 +10,13 @@ import (
 // simulator sends.
 func TestWireOfRepeatSchemes(t *testing.T) {
 	for _, c := range []struct{ scheme, sender string }{{"single", "selective-repeat"}, {"by-operation", "selective-repeat"}, {"sack", "selective-ack"}} {
-		for _, mix := range []string{"{verb: write}, {verb: send}, {verb: read}", "{verb: write}", "{verb: faa}, {verb: write}"} {
+		for _, mix := range []string{"{verb: write}, {verb: send}, {verb: read}", "{verb: write}", "{verb: faa}, {verb: read}"} {
+			payload := "16KiB"
+			if strings.Contains(mix, "faa") {
+				payload = "8"
+			}
 			capture := captureOf(t, fmt.Sprintf("name: schemes\nset: {hca.selective_repeat: true, hca.repeat_scheme: %s}\nlink: switch\n"+
-				"traffic: [{mix: [%s], payload: 16KiB, mtu: 1024, window: 16, messages: 300}]\nfaults: [{do: drop, per_million: 8000}]\n", c.scheme, mix))
+				"traffic: [{mix: [%s], payload: %s, mtu: 1024, window: 16, messages: 300}]\nfaults: [{do: drop, per_million: 8000}]\n", c.scheme, mix, payload))
 			if code, out, errs := judgeFile(t, "--sender", c.sender, capture); code != exitOK || !strings.Contains(out, " 0 violations") {
 				t.Errorf("%s, %s: exit %d\n%.2000s%s", c.scheme, mix, code, out, errs)
 			}

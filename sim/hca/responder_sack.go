@@ -34,7 +34,7 @@ func (q *responder) onSACK() {
 	if e.head++; e.head == len(e.psns) {
 		e.psns, e.head = e.psns[:0], 0
 	}
-	if q.takesRequests() && q.nak != rnrNAK && roce.CmpPSN(psn, q.epsn) >= 0 {
+	if q.takesRequests() && q.nak != rnrNAK && roce.CmpPSN(psn, q.epsn) > 0 {
 		q.answerSACK(psn)
 	}
 }
