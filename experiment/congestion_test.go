@@ -3,6 +3,7 @@ package experiment
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -106,5 +107,28 @@ func TestMarkingSwitch(t *testing.T) {
 	}
 	if c := runIncast(t, ""); c["np_cnp_sent"]+c["rx_prio0_pause"] != 0 {
 		t.Errorf("%v CNPs and %v pauses with both off", c["np_cnp_sent"], c["rx_prio0_pause"])
+	}
+}
+
+// TestPointsOfASweepTellOfCongestion: rates alone do not show that congestion.dcqcn acts, nor why it does not.
+func TestPointsOfASweepTellOfCongestion(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "incast.yaml")
+	if err := os.WriteFile(name, []byte(incast), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ low, high, want string }{
+		{"50KiB", "200KiB", "Congestion: "}, {"400MB", "1000MB", "congestion.dcqcn changes nothing here: no packet was marked"},
+	} {
+		x, err := OpenScenario(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := x.Execute(t.Context(), Request{Seed: 1, brief: true, Set: []string{"congestion.dcqcn=true", "switch.ecn_min=" + c.low, "switch.ecn_max=" + c.high}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(res.Notes, func(n string) bool { return strings.HasPrefix(n, c.want) }) {
+			t.Errorf("no note that begins with %q: %q", c.want, res.Notes)
+		}
 	}
 }

@@ -361,8 +361,8 @@ func (out *Outcome) emit(env *Env, s *Scenario, prof *profile.Profile) error {
 	out.noteOverlap(env)
 	if !env.brief {
 		out.noteLosses(env)
-		out.noteCongestion(env)
 	}
+	out.noteCongestion(env)
 	out.noteUnmarked(env, s, prof)
 	out.noteRare(env, "")
 	for _, why := range out.ended {

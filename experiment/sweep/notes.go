@@ -55,6 +55,7 @@ func take(values map[string]*distinct, pt []experiment.Setting) {
 const (
 	mostNotes  = 200 // different ones
 	mostPoints = 3   // that are named with a note
+	mostPlaces = 100 // bytes of the names of several points
 	mostValues = 8   // of a key that are
 )
 
@@ -135,10 +136,14 @@ func (n *notes) where(v *noted, keys []string) string {
 	if every == v.count && len(words) > 0 {
 		return strings.Join(words, " ")
 	}
-	if more := v.count - len(v.points); more > 0 {
-		return fmt.Sprintf("%s and %d more of %d points", strings.Join(v.points, "; "), more, n.cells)
+	points := v.points
+	for len(points) > 1 && len(strings.Join(points, "; ")) > mostPlaces {
+		points = points[:len(points)-1]
 	}
-	return strings.Join(v.points, "; ")
+	if more := v.count - len(points); more > 0 {
+		return fmt.Sprintf("%s and %d more of %d points", strings.Join(points, "; "), more, n.cells)
+	}
+	return strings.Join(points, "; ")
 }
 
 // texts are the notes; keys are those of the sweep.

@@ -3,6 +3,7 @@ package sweep
 import (
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/rdmasim/rdmasim/experiment"
@@ -78,5 +79,17 @@ func TestPointNotes(t *testing.T) {
 	c := &cell{runs: []*result{{Notes: []string{"one", "two"}}, {Notes: []string{"two", "three"}}}}
 	if got := notesOf(c); !reflect.DeepEqual(got, []string{"one", "two", "three"}) {
 		t.Errorf("%q", got)
+	}
+}
+
+// Names of points that fill lines are left out, but for the first.
+func TestNotesNameFewLongPoints(t *testing.T) {
+	n := &notes{cells: 4, values: map[string]*distinct{"a": {order: []string{"1", "2", "3", "4"}}}}
+	v := &noted{count: 3, values: map[string]*distinct{"a": {order: make([]string, mostValues+1)}}}
+	for _, p := range []string{"1", "2", "3"} {
+		v.points = append(v.points, strings.Repeat(p, 60))
+	}
+	if got, want := n.where(v, []string{"a"}), strings.Repeat("1", 60)+" and 2 more of 4 points"; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
