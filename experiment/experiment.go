@@ -72,7 +72,8 @@ type Env struct {
 	// histogram asks for rows of how long messages take.
 	histogram bool
 	vals      map[string]string
-	costs     map[string]string // other values of the experiment's costs
+	costs     map[string]string   // other values of the experiment's costs
+	ofRuns    map[string]*runNote // by the text without its figures
 	// Progress is called before each run; it may be nil.
 	Progress func(done, total int, what string)
 }
@@ -109,7 +110,7 @@ func (e *Env) Step(done, total int, what string) error {
 // Silent is e for runs of which nothing is kept: no rows, notes, progress, capture or timeline. The faults are the same.
 func (e *Env) Silent() *Env {
 	s := *e
-	s.Out, s.Progress, s.rec = &Result{}, nil, e.rec.silent()
+	s.Out, s.ofRuns, s.Progress, s.rec = &Result{}, nil, nil, e.rec.silent()
 	return &s
 }
 

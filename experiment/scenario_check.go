@@ -20,6 +20,19 @@ func (s *Scenario) CheckIn(file string, doc *input.Doc) error {
 	return s.check()
 }
 
+// checkAttributes reports what loads ask for and the library of the profile does not have. It comes when all settings have been made.
+func (s *Scenario) checkAttributes() error {
+	for i := range s.Traffic {
+		if t := &s.Traffic[i]; t.TD == "independent" {
+			if prof, err := s.LoadProfile(); err != nil || prof.Provider.IndependentTD {
+				return err
+			}
+			return s.doc.Errorf("traffic."+strconv.Itoa(t.at)+".td", "td: independent asks for an attribute that no released library has: set provider.independent_td to true for one with the proposal")
+		}
+	}
+	return nil
+}
+
 // check reports what decoding alone cannot see.
 func (s *Scenario) check() error {
 	if len(s.Traffic) > mostLoads {
@@ -46,8 +59,7 @@ func (s *Scenario) check() error {
 	if err := s.expand(groups); err != nil {
 		return err
 	}
-	prof, err := s.LoadProfile()
-	if err != nil {
+	if _, err := s.LoadProfile(); err != nil {
 		at := "set"
 		if e := (*profileError)(nil); errors.As(err, &e) {
 			at = e.at
@@ -62,9 +74,6 @@ func (s *Scenario) check() error {
 		at := "traffic." + strconv.Itoa(t.at)
 		if err := s.checkEnv(at, t.Env); err != nil {
 			return err
-		}
-		if t.TD == "independent" && !prof.Provider.IndependentTD {
-			return s.doc.Errorf(at+".td", "td: independent asks for an attribute that no released library has: set provider.independent_td to true for one with the proposal")
 		}
 		if t.From >= s.Hosts || *t.To >= s.Hosts {
 			return s.doc.Errorf(at+".to", "from %d to %d: the scenario has hosts 0 to %d", t.From, *t.To, s.Hosts-1)

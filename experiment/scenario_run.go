@@ -98,7 +98,10 @@ func (s *Scenario) With(changes ...Setting) (*Scenario, error) {
 	if _, err := c.LoadProfile(); err != nil && !inFile(s, err) {
 		return nil, err
 	}
-	return &c, c.check()
+	if err := c.check(); err != nil {
+		return &c, err
+	}
+	return &c, c.checkAttributes()
 }
 
 // zero notes a payload of 0 that a change gives: nothing, or 0, is otherwise the default.
@@ -124,7 +127,10 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 		return nil, err
 	}
 	sc, err := s.With(changes...)
-	if err != nil {
+	switch {
+	case err != nil && len(changes) == 0:
+		return nil, &UsageError{err}
+	case err != nil:
 		return nil, Usagef("--set: %w", err)
 	}
 	prof, err := sc.LoadProfile()

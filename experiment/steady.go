@@ -188,7 +188,7 @@ func (out *Outcome) NoteUnsteady(env *Env, s *Scenario, prof *profile.Profile, r
 	}
 	for i := range out.Results {
 		if why := out.why(i); why != "" {
-			env.Note("%s: %s", run, why)
+			env.NoteOf(run, why)
 		}
 	}
 	out.noteRare(env, run+": ")

@@ -67,7 +67,7 @@ func uarSharing() *experiment.Experiment {
 			{Key: "payload", Default: "2", Min: 1, Max: 1024, Help: "bytes of each inline RDMA write"},
 			{Key: "window", Default: "128", Min: 2, Max: 4096, Help: "outstanding requests of a QP"},
 			{Key: "signal", Default: "64", Min: 1, Max: 4096, Help: "signal every N-th write"},
-			{Key: "duration_us", Default: "150", Min: 10, Max: 100000, Help: "virtual time that is counted for each point, after 150 us of warm-up"},
+			{Key: "duration_us", Default: "150", Min: 10, Max: 100000, Help: "virtual time that is counted for each point, after as much warm-up, of at least 150 us"},
 			{Key: "ablate", Default: "true", Allowed: []string{"true", "false"}, Help: "run each point again without page conflicts, lock hand-over and cache-line transfers, to attribute the loss"},
 		},
 		Columns: []string{"graph", "series", "sharing", "rate_mps", "loss_percent", "loss_page_percent", "loss_lock_percent", "loss_lines_percent", "loss_rest_percent", experiment.LimitedBy, experiment.Confirmed,
@@ -123,13 +123,13 @@ func runSharing(env *experiment.Env) error {
 
 // scenario is the point as a scenario, so that what runs is what a file could say.
 func (s *series) scenario(env *experiment.Env, threads, way int) *experiment.Scenario {
-	to := 1
+	to, counted := 1, int64(env.Int("duration_us"))*1_000_000
 	sc := &experiment.Scenario{Name: "uar-sharing", Profile: env.Profile.Name, Hosts: 2, Cores: threads, Link: "cable",
 		Traffic: []experiment.Traffic{{
 			Name: "writes", To: &to, Threads: threads, Contexts: threads / way, TD: s.td, Verb: "write",
 			Payload: uint32(env.Int("payload")), Inline: true, Window: env.Int("window"), Postlist: s.postlist,
 			SignalEvery: min(env.Int("signal"), env.Int("window")), Env: s.env,
-			Warmup: 150_000_000, Duration: int64(env.Int("duration_us")) * 1_000_000,
+			Warmup: max(150_000_000, counted), Duration: counted,
 		}}}
 	return sc
 }

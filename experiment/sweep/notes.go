@@ -61,21 +61,6 @@ const (
 
 func newNotes() *notes { return &notes{of: map[string]*noted{}, values: map[string]*distinct{}} }
 
-// unnumbered is a note without the words that are figures. The number of a fault says which one it is.
-func unnumbered(text string) string {
-	words := strings.Split(text, " ")
-	for i, w := range words {
-		bare := strings.Trim(w, "±().,;:%")
-		if bare == "" || bare[0] < '0' || bare[0] > '9' || i > 0 && strings.EqualFold(words[i-1], "fault") {
-			continue
-		}
-		if strings.Trim(bare, "0123456789.abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZµ") == "" {
-			words[i] = "#"
-		}
-	}
-	return strings.Join(words, " ")
-}
-
 func (n *notes) add(pt []experiment.Setting, run *result) {
 	name := experiment.PointName(pt)
 	take(n.values, pt)
@@ -88,7 +73,7 @@ func (n *notes) add(pt []experiment.Setting, run *result) {
 	}
 	said := map[string]int{} // notes of one kind in this run are different ones
 	for _, text := range run.Notes {
-		k := unnumbered(text)
+		k := experiment.Unnumbered(text)
 		said[k]++
 		k = fmt.Sprint(said[k], " ", k)
 		v := n.of[k]
