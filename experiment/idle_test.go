@@ -121,3 +121,19 @@ func TestIdleSettingsAreIdle(t *testing.T) {
 		t.Errorf("only %v were tried", tried)
 	}
 }
+
+// TestAttributesComeWithSettings: what a load asks of the library is checked when all settings have been made.
+func TestAttributesComeWithSettings(t *testing.T) {
+	s, err := ParseScenario("td.yaml", []byte("name: td\ntraffic: [{td: independent, messages: 20}]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := s.Experiment()
+	const cure = "td.yaml:2:16: td: independent asks for an attribute that no released library has: set provider.independent_td to true"
+	if _, err := x.Execute(t.Context(), Request{Seed: 1}, nil); err == nil || !strings.Contains(err.Error(), cure) {
+		t.Errorf("without the attribute: %v", err)
+	}
+	if _, err := x.Execute(t.Context(), Request{Seed: 1, Set: []string{"provider.independent_td=true"}}, nil); err != nil {
+		t.Errorf("with it: %v", err)
+	}
+}
