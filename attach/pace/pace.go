@@ -15,7 +15,7 @@ import (
 // in which the programs do what the timer waits for.
 const Gap = 50 * sim.Microsecond
 
-// lagLimit bounds how far behind real time a throttled run may fall and catch up.
+// lagLimit bounds how far behind real time a throttled run may fall and catch up, and how far ahead of it another may be and wait.
 const lagLimit = sim.Millisecond
 
 // Clock paces an engine. It is used by whoever may use the engine.
@@ -75,9 +75,11 @@ const keepLag = 100 * sim.Microsecond
 // Err is the failure that ended the simulation early, or nil.
 func (c *Clock) Err() error { return c.err }
 
-// Rest notes that the device is idle from now on.
+// Rest notes that the device is idle from now on. What it has just done in no real time, such as a sweep of the subnet manager, is part
+// of the pause that follows, so that many such pieces of work do not bring a long timer on.
 func (c *Clock) Rest() {
-	if c.throttle && c.Real()-c.eng.Now() < lagLimit {
+	lag := c.Real() - c.eng.Now()
+	if c.throttle && lag < lagLimit || lag < 0 && lag > -lagLimit {
 		return
 	}
 	c.virtual, c.wall = c.eng.Now(), time.Now()

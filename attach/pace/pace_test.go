@@ -69,6 +69,33 @@ func TestPauseOfAnIdleDevice(t *testing.T) {
 	}
 }
 
+// TestWorkInPausesBringsNoTimerOn: a device that does something now and then by itself, which takes no real time, does not run ahead of real
+// time by the sum of that.
+func TestWorkInPausesBringsNoTimerOn(t *testing.T) {
+	const period, steps, pauses = 10 * sim.Millisecond, 10, 100
+	e := sim.New(sim.Options{})
+	begin := time.Now()
+	c := New(e, false)
+	var work func(uint64)
+	work = func(left uint64) {
+		if left == 0 {
+			e.After(period, work, steps)
+			return
+		}
+		e.After(Gap-sim.Microsecond, work, left-1)
+	}
+	e.At(period, work, steps)
+	for range pauses {
+		c.wall = c.wall.Add(-time.Duration(period / sim.Nanosecond))
+		for c.Advance(16, false) {
+		}
+		c.Rest()
+	}
+	if real := pauses*period + sim.Time(time.Since(begin))*sim.Nanosecond; e.Now() > real+lagLimit {
+		t.Errorf("at %v after %v of real time", e.Now(), real)
+	}
+}
+
 // TestThrottle: virtual time does not run ahead.
 func TestThrottle(t *testing.T) {
 	e := sim.New(sim.Options{})

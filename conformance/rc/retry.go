@@ -230,11 +230,7 @@ func retryTime(c *spec.C) {
 		o := kit.Default()
 		o.Timeout, o.RetryCnt = tc.timeout, tc.retries
 		timer, times := time.Duration(roce.AckTimeout(tc.timeout)), time.Duration(tc.retries+1)
-		slack := kit.TimerSlack(c)
-		if !c.Has(kit.ExactTime) { // below exec the device's own work takes no real time, and brings timers on
-			slack = max(slack, timer/20)
-		}
-		least := times * max(timer-slack, timer/2)
+		least := times * max(timer-kit.TimerSlack(c), timer/2)
 		step := fmt.Sprintf("timeout %d, retry_cnt %d", tc.timeout, tc.retries)
 		// A busy machine sees the end late, so that a time which is too short may seem long enough: of three the shortest counts.
 		var took time.Duration
