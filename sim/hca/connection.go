@@ -204,5 +204,5 @@ func (q *connection) setCounters(n uint32, set *qset) {
 
 // sacks says whether NAKs of the connection have SACKs. The assumed form of DC has none, and goes by RepeatSingle.
 func (q *connection) sacks() bool {
-	return q.u.p.SelectiveRepeat && q.u.p.RepeatScheme == RepeatSACK && (q.transport == roce.RC || q.transport == roce.XRC)
+	return q.u.sacking && (q.transport == roce.RC || q.transport == roce.XRC)
 }

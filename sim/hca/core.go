@@ -23,7 +23,7 @@ type core struct {
 	c    Counters
 	accl roceAccl
 
-	heeds bool // responses say more than what they acknowledge: credits, or what has arrived behind a gap
+	sacking bool // NAKs say what has arrived behind a gap: SelectiveRepeat with RepeatSACK
 
 	arriving    lateArrivals
 	nextArrival sim.Time // no planned frame arrives before
@@ -115,7 +115,7 @@ func (k *core) bug(format string, a ...any) {
 
 // limitToWindow has requesters keep to what responders with RepeatSACK keep.
 func (k *core) limitToWindow() {
-	if !k.p.SelectiveRepeat || k.p.RepeatScheme != RepeatSACK {
+	if k.sacking = k.p.SelectiveRepeat && k.p.RepeatScheme == RepeatSACK; !k.sacking {
 		return
 	}
 	k.id.Window = int(min(k.window(), int32(k.p.RepeatWindow)))

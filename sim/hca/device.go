@@ -64,7 +64,6 @@ func New(e *sim.Engine, name string, bus pcie.Bus, p Params, id Identity) *Devic
 	}
 	d := &Device{units: units{core: core{e: e, name: name, bus: bus, p: p, id: id, nextArrival: sim.Never}}}
 	d.limitToWindow()
-	d.heeds = p.Credits || p.SelectiveRepeat && p.RepeatScheme == RepeatSACK
 	d.queuePairs.units = &d.units
 	d.receiveEngine.units, d.receiveEngine.qps, d.arriving = &d.units, &d.queuePairs, &d.receiveEngine
 	if (id.Netdev || id.Packets) && p.LinkLayer == Ethernet {

@@ -10,8 +10,8 @@ import (
 // response is a response packet.
 func (q *requester) response(p *roce.Packet) {
 	psn := p.BTH().PSN()
-	if q.u.heeds && q.heed(p, psn) {
-		return
+	if q.u.p.Credits && roce.CmpPSN(psn, q.sent) < 0 && q.credit(p) {
+		q.kick()
 	}
 	if !q.checkResponse(p, psn) {
 		q.u.c.RxGhosts++
@@ -24,6 +24,11 @@ func (q *requester) response(p *roce.Packet) {
 		q.onReadResponse(p, psn)
 	case roce.ClassAtomicAck:
 		q.onAtomicAck(p, psn)
+	case roce.ClassSelectiveNAK:
+		q.onSelectiveNAK(p, psn)
+	}
+	if q.u.sacking {
+		q.followAck()
 	}
 	q.kick()
 }

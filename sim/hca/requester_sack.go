@@ -76,40 +76,9 @@ func (q *requester) sacked() *sackState {
 	return q.sack
 }
 
-// heed takes the responses of devices whose responses say more: of credits, or of what has arrived. It reports whether that was all.
-//
-//go:noinline
-func (q *requester) heed(p *roce.Packet, psn uint32) (done bool) {
-	if q.u.p.Credits && roce.CmpPSN(psn, q.sent) < 0 && q.credit(p) {
-		q.kick()
-	}
-	if !q.sacks() {
-		return false
-	}
-	if !q.checkResponse(p, psn) {
-		q.u.c.RxGhosts++
-		return true
-	}
-	switch p.Info().Class {
-	case roce.ClassSelectiveNAK:
-		q.onSelectiveNAK(p, psn)
-	case roce.ClassAck:
-		q.onAckPacket(psn, p.AETH().Syndrome())
-	case roce.ClassReadResponse:
-		q.onReadResponse(p, psn)
-	case roce.ClassAtomicAck:
-		q.onAtomicAck(p, psn)
-	}
-	if q.sack != nil && q.state != prm.QPStateERR {
-		q.followAck()
-	}
-	q.kick()
-	return true
-}
-
 // onSelectiveNAK is a NAK with SACK. The first one of a recovery takes a retry and the time of a reaction.
 func (q *requester) onSelectiveNAK(p *roce.Packet, psn uint32) {
-	if p.AETH().Syndrome() != roce.NAKSequence {
+	if !q.sacks() || p.AETH().Syndrome() != roce.NAKSequence {
 		return
 	}
 	q.acked(roce.AddPSN(psn, -1))
@@ -225,6 +194,9 @@ func (q *requester) repaired() {
 // followAck is what an acknowledgement in a recovery shows: the oldest packet is missing if it was sent before a repair that has arrived.
 func (q *requester) followAck() {
 	s := q.sack
+	if s == nil || q.state == prm.QPStateERR {
+		return
+	}
 	s.passed(q.una)
 	if s.waited != 0 && s.stalled != q.una {
 		s.waited = 0

@@ -63,7 +63,7 @@ func (q *requester) onTimer() {
 		return
 	}
 	q.timerWaits += q.timeout
-	if q.u.heeds && q.repeatTimedOut() {
+	if q.u.sacking && q.repeatTimedOut() {
 		return
 	}
 	switch effect, alive := q.timedOut(); {
