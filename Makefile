@@ -52,18 +52,7 @@ TEST      := $(GO) test -json $(TESTFLAGS)
 BUILT    ?= build
 BUILT_HW ?= $(if $(BUILT),conform-hw)
 
-# What is too long for every build, and is stored: how well left-out figures are predicted (about 15 minutes of CPU time; a run that was
-# interrupted goes on), and which values results depend on.
-leave-one-out: build
-	@mkdir -p out
-	$(BIN)/rdmasim calibrate --leave-one-out --cache out/calibrate --format json >out/leave-one-out.json
-	@cp out/leave-one-out.json fixtures/calibration/
-
-sensitivity: build
-	@scripts/sensitivity
-
-.PHONY: leave-one-out sensitivity
-.PHONY: all build deadcode dist check test soak bench golden clean fmt vet static static-hw unit unit-full hw race fuzz determinism conform full mutants loop validate slurm duckdb \
+.PHONY: all build deadcode dist check test soak bench golden clean fmt vet static static-hw unit unit-full hw race fuzz determinism conform full mutants loop validate slurm duckdb leave-one-out sensitivity \
 	tools lab lab-conform lab-smoke vm-smoke vm-suite conform-hw rdmasim-hw
 
 all: build
@@ -154,6 +143,16 @@ loop: $(BUILT_HW)
 	  $(BELOW) --uar dynamic --devices 2 -- $(BIN)/conform random --programs 30 && \
 	  $(BIN)/conform --target=sim --report out/loop-sim.json >out/loop-sim.txt && \
 	  $(BIN)/conform diff --common out/loop-sim.json out/loop-hw.json'
+
+# What is too long for every build, and is stored: how well left-out figures are predicted (about 15 minutes of CPU time; a run that was
+# interrupted goes on), and which values results depend on.
+leave-one-out: build
+	@mkdir -p out
+	$(BIN)/rdmasim calibrate --leave-one-out --cache out/calibrate --format json >out/leave-one-out.json
+	@cp out/leave-one-out.json fixtures/calibration/
+
+sensitivity: build
+	@scripts/sensitivity
 
 validate: build
 	@$(BIN)/rdmasim validate
