@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // program prints one line for each function, so that a mutant of a function changes its line.
@@ -227,6 +228,10 @@ func TestSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	some := session(cmd.Process.Pid)
+	for len(some) == 1 && some[0].resident == 0 { // it has not begun its program
+		time.Sleep(time.Millisecond)
+		some = session(cmd.Process.Pid)
+	}
 	if len(some) != 1 || some[0].pid != cmd.Process.Pid || some[0].resident <= 0 {
 		t.Errorf("%+v", some)
 	}
