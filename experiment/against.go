@@ -101,17 +101,10 @@ func isFound(row *table.Row, key string) bool {
 	return IsFinding(key) || key != "name" && key != "row" && row.Get("row") != nil && row.Get("name") != nil
 }
 
-// interval is half the width of the 95 % interval of a number: over seeds, or over the quarters of the measured time of a rate.
+// interval is half the width of the 95 % interval of a number, as files have it; nil where none is known.
 func interval(row *table.Row, key string) *float64 {
-	half, ok := row.Float(key + table.SpreadSuffix)
-	if v, rate := row.Float(key); !ok && rate && (key == "rate_mps" || key == "gbps") {
-		var percent float64
-		if percent, ok = row.Float(goodputInterval); !ok || key != "gbps" {
-			percent, ok = row.Float("rate_ci95_percent")
-		}
-		half = math.Abs(v) * percent / 100
-	}
-	if !ok || math.IsNaN(half) || math.IsInf(half, 0) {
+	half, ok := row.Half(key)
+	if !ok {
 		return nil
 	}
 	half = table.Rounded(half)
@@ -120,7 +113,7 @@ func interval(row *table.Row, key string) *float64 {
 
 // isFigure reports whether a column is compared: the intervals of others are not.
 func isFigure(key string, keys []string) bool {
-	return !strings.HasSuffix(key, table.SpreadSuffix) && !strings.HasSuffix(key, "_seeds") && key != "seeds" && key != "rate_ci95_percent" && key != goodputInterval && !slices.Contains(keys, key)
+	return !strings.HasSuffix(key, table.SpreadSuffix) && !strings.HasSuffix(key, "_seeds") && key != "seeds" && key != table.RateInterval && key != table.GoodputInterval && !slices.Contains(keys, key)
 }
 
 // keys are columns that tell rows of the result apart, beside its words: those that its pictures are drawn against.

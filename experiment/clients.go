@@ -333,7 +333,8 @@ func (out *Outcome) sets(s *Scenario) (all []set) {
 func aggregate(kind, name string, loads []*workload.Load, results []*workload.Result) table.Row {
 	var row table.Row
 	threads, rate, gbps, delivered, bytes, completed := 0, 0.0, 0.0, 0.0, 0.0, uint64(0)
-	var goodputs, ns, us []float64
+	var goodputs, us []float64
+	var ns samples
 	var measured []*workload.Result
 	var ones, payloads []float64
 	var span workload.Result
@@ -343,7 +344,7 @@ func aggregate(kind, name string, loads []*workload.Load, results []*workload.Re
 		threads += l.Threads
 		if l.Latency {
 			timed = true
-			ns = append(ns, nanoseconds(r)...)
+			ns.addAll(r)
 			continue
 		}
 		if l.Churn != "" {
@@ -351,7 +352,7 @@ func aggregate(kind, name string, loads []*workload.Load, results []*workload.Re
 		}
 		if l.Timed {
 			timed = true
-			ns = append(ns, nanoseconds(r)...)
+			ns.addAll(r)
 		}
 		us = append(us, flows(l, r)...)
 		same = same && (!rated || r.Begin == span.Begin && r.End == span.End)
@@ -380,20 +381,17 @@ func aggregate(kind, name string, loads []*workload.Load, results []*workload.Re
 		row.Set("client_gbps_min", slices.Min(goodputs)).Set("client_gbps_max", slices.Max(goodputs)).Set("jain", jain(goodputs))
 	}
 	if c, ok := workload.Together(measured, ones); ok {
-		row.Set("rate_ci95_percent", 100*c)
+		row.Set(table.RateInterval, 100*c)
 	}
 	if c, ok := workload.Together(measured, payloads); ok && slices.Max(payloads) > slices.Min(payloads) {
-		row.Set(goodputInterval, 100*c)
+		row.Set(table.GoodputInterval, 100*c)
 	}
 	flowTimes(&row, us)
 	if timed {
-		percentiles(&row, ns)
+		percentiles(&row, &ns)
 	}
 	return row
 }
-
-// goodputInterval is the interval of a goodput of loads whose messages differ in size: it is not that of their rate.
-const goodputInterval = "gbps_ci95_percent"
 
 // nanoseconds are the latencies of all messages of a load.
 func nanoseconds(r *workload.Result) (ns []float64) {

@@ -158,12 +158,50 @@ func (s *Scenario) wider(p *profile.Profile) (*Scenario, *profile.Profile, strin
 // rose is by how much the rate must be higher for a limit to count as confirmed.
 const rose = 0.05
 
+// rises is that for twice as many threads that wait for nothing but their own requests, whose rate doubles: half of it.
+const rises = 0.5
+
+// twice is the scenario with twice the threads, the new ones on cores that no load uses.
+func (s *Scenario) twice() *Scenario {
+	c := *s
+	c.Traffic = append([]Traffic(nil), s.Traffic...)
+	free := 0
+	for i := range c.Traffic {
+		t := &c.Traffic[i]
+		if len(t.Cores) == 0 {
+			free = max(free, t.Threads)
+		}
+		for _, core := range t.Cores {
+			free = max(free, core+1)
+		}
+	}
+	for i := range c.Traffic {
+		t := &c.Traffic[i]
+		cores := make([]int, 0, 2*t.Threads)
+		for k := range t.Threads {
+			if len(t.Cores) > 0 {
+				k = t.Cores[k%len(t.Cores)]
+			}
+			cores = append(cores, k)
+		}
+		for range t.Threads {
+			cores = append(cores, free)
+			free++
+		}
+		t.Threads, t.Cores = 2*t.Threads, cores
+		t.MRs = max(t.MRs, t.regions())
+	}
+	c.Cores = max(c.Cores, free)
+	return &c
+}
+
 // Confirmation is what a second run with the limit raised says.
 type Confirmation struct {
 	What          string // was raised
 	Unit          string // of the rates; empty: M/s
 	Before, After float64
 	each          []float64 // rates of the loads
+	rise          float64   // by how much the rate must be higher; 0: rose
 	Then          string    // what limits the second run
 	Why           string    // there was no second run
 	Parts         string    // what a latency consists of, where that is the limit
@@ -185,10 +223,8 @@ func (s *Scenario) confirm(ctx context.Context, seed uint64, p *profile.Profile,
 	again, raised, err := s, p, error(nil)
 	latency := out.isLatency(l)
 	if latency {
-		// More requests at once are another load. The rate is one per round trip: it rises as the times of which that consists fall.
-		if raised, _, err = latencyRaise.apply(p); err == nil {
-			c.What = "all times of the profile halved, and the rates of links and buses doubled"
-		}
+		c.rise = rises
+		again, c.What = s.twice(), "twice the threads, on cores of their own"
 	} else if l.Resource == sim.Window {
 		again, raised, c.What = s.wider(p)
 	} else {
@@ -232,7 +268,9 @@ func totalRate(results []*workload.Result) (sum float64) {
 }
 
 // holds says whether the rate rose.
-func (c *Confirmation) holds() bool { return c.Why == "" && c.After > c.Before*(1+rose) }
+func (c *Confirmation) holds() bool {
+	return c.Why == "" && c.After > c.Before*(1+cmp.Or(c.rise, rose))
+}
 
 // verdict is the word of a row.
 func (c *Confirmation) verdict() string {

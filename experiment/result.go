@@ -181,11 +181,15 @@ func (r *Result) Tables(f func(columns []string, rows []table.Row) error) (hidde
 			hidden += len(rows)
 			continue
 		}
-		if err := f(keys, rows); err != nil {
+		shown := make([]table.Row, len(rows))
+		for i := range rows {
+			shown[i] = rows[i].Shown()
+		}
+		if err := f(keys, shown); err != nil {
 			return hidden, err
 		}
 		if slices.Contains(r.More.Kinds, kind) {
-			if err := f(slices.Concat(r.More.Lead, r.More.Columns), rows); err != nil {
+			if err := f(slices.Concat(r.More.Lead, r.More.Columns), shown); err != nil {
 				return hidden, err
 			}
 		}
@@ -246,6 +250,9 @@ func (r *Result) defined() (lines []string) {
 	_, _ = r.Tables(func(columns []string, rows []table.Row) error {
 		if slices.Contains(columns, spreadColumn) && slices.ContainsFunc(rows, func(row table.Row) bool { v, ok := row.Float(spreadColumn); return ok && v > 0 }) {
 			lines = once(lines, "spread %: the rate of the fastest thread less that of the slowest, in percent of their mean.")
+		}
+		if r.Seeds <= 1 && slices.ContainsFunc(rows, func(row table.Row) bool { return row.Uncertain(columns) }) {
+			lines = once(lines, "±: half the width of the 95 % confidence interval, over the quarters of the measured time, or of the messages.")
 		}
 		return nil
 	})

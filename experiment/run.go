@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"sort"
 	"strconv"
 	"time"
@@ -247,34 +246,22 @@ func trafficRow(l *workload.Load, r *workload.Result) table.Row {
 		if mean := stat.Mean(per, nil); mean > 0 {
 			spread = 100 * (per[len(per)-1] - per[0]) / mean
 		}
-		row.Set("spread_percent", spread).Set("measured_us", float64((r.End-r.Begin).Nanoseconds())/1000).Set("rate_ci95_percent", 100*r.Confidence)
+		row.Set("spread_percent", spread).Set("measured_us", float64((r.End-r.Begin).Nanoseconds())/1000).Set(table.RateInterval, 100*r.Confidence)
 		flowTimes(&row, flows(l, r))
 		if l.Timed {
-			percentiles(&row, nanoseconds(r))
+			var all samples
+			all.addAll(r)
+			percentiles(&row, &all)
 		}
 		return row
 	}
-	percentiles(&row, nanoseconds(r))
+	var all samples
+	all.addAll(r)
+	percentiles(&row, &all)
 	if r.Detection > 0 {
 		row.Set("detection_ms", r.Detection.Seconds()*1e3)
 	}
 	return row
-}
-
-func percentiles(row *table.Row, ns []float64) {
-	sort.Float64s(ns)
-	row.Set("samples", len(ns))
-	if len(ns) == 0 {
-		row.Set("latency_ns_p50", math.NaN())
-		return
-	}
-	for _, p := range []struct {
-		key string
-		q   float64
-	}{{"latency_ns_p50", 0.5}, {"latency_ns_p90", 0.9}, {"latency_ns_p99", 0.99}, {"latency_ns_p999", 0.999}} {
-		row.Set(p.key, stat.Quantile(p.q, stat.Empirical, ns, nil))
-	}
-	row.Set("latency_ns_min", ns[0]).Set("latency_ns_max", ns[len(ns)-1]).Set("latency_ns_mean", stat.Mean(ns, nil))
 }
 
 // experiment wraps the scenario so that it runs as a named experiment does.
@@ -411,11 +398,9 @@ func threadRow(l *workload.Load, r *workload.ThreadResult, flow time.Duration) t
 	var row table.Row
 	row.Set("row", "thread").Set("name", l.Name).Set("thread", r.Thread)
 	if l.Latency || l.Timed {
-		var ns []float64
-		for _, d := range r.Latency {
-			ns = append(ns, float64(d.Nanoseconds()))
-		}
-		percentiles(&row, ns)
+		var own samples
+		own.add(r.Latency)
+		percentiles(&row, &own)
 	}
 	if !l.Latency {
 		row.Set("rate_mps", r.Rate()/1e6).Set("messages", r.Delivered).Set("messages_all", r.Completed)

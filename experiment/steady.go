@@ -180,17 +180,40 @@ func (out *Outcome) noteUnreliable(env *Env) {
 	}
 }
 
-// NoteUnsteady names the loads whose rate means little, or does not last behind the measured time, for which it runs the scenario
-// once more. run is what to call the run.
-func (out *Outcome) NoteUnsteady(env *Env, s *Scenario, prof *profile.Profile, run string) error {
-	if err := s.lookAhead(env.Ctx, env.Seed, prof, env.rec, out); err != nil {
-		return err
-	}
-	for i := range out.Results {
-		if why := out.why(i); why != "" {
-			env.NoteOf(run, why)
+// RunSteady is Run for loads that go on for a time. Where the rate of one is not steady, or does not last, all are measured again in a run of
+// their own, for twice as long after twice the warmup, up to most times as long; s has then these times. Notes say so, and name the loads
+// whose rate means little still.
+func (e *Env) RunSteady(s *Scenario, prof *profile.Profile, run, name string, most int) (*Outcome, error) {
+	for times := 1; ; times *= 2 {
+		out, err := e.Run(s, prof, name)
+		if err == nil {
+			err = s.lookAhead(e.Ctx, e.Seed, prof, e.rec, out)
 		}
+		if err != nil {
+			return nil, err
+		}
+		unsteady := false
+		for i := range out.Results {
+			unsteady = unsteady || out.why(i) != ""
+		}
+		if unsteady && 2*times <= most {
+			s.Traffic = slices.Clone(s.Traffic)
+			for i := range s.Traffic {
+				s.Traffic[i].Warmup *= 2
+				s.Traffic[i].Duration *= 2
+			}
+			name = fmt.Sprintf("%s, %d times as long", strings.TrimSuffix(name, fmt.Sprintf(", %d times as long", times)), 2*times)
+			continue
+		}
+		if times > 1 {
+			e.NoteOf(run, fmt.Sprintf("its rate is that of %d times the duration, after %d times the warmup: before, it was not steady or did not last.", times, times))
+		}
+		for i := range out.Results {
+			if why := out.why(i); why != "" {
+				e.NoteOf(run, why)
+			}
+		}
+		out.noteRare(e, run+": ")
+		return out, nil
 	}
-	out.noteRare(env, run+": ")
-	return nil
 }

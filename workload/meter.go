@@ -140,9 +140,24 @@ func confidence(all [parts]batch) float64 {
 	if !polled || mean == 0 {
 		return math.Inf(1)
 	}
-	squares := 0.0
-	for _, b := range all {
-		squares += (b.delivered - mean) * (b.delivered - mean)
+	var delivered [parts]float64
+	for k, b := range all {
+		delivered[k] = b.delivered
 	}
-	return student * math.Sqrt(squares/(parts-1)/parts) / mean
+	return HalfOfQuarters(delivered) / mean
+}
+
+// Quarters is how many parts of its time or messages the interval of a figure is made from.
+const Quarters = parts
+
+// HalfOfQuarters is half the width of the 95 % confidence interval of the mean of the figures of four quarters.
+func HalfOfQuarters(each [Quarters]float64) float64 {
+	mean, squares := 0.0, 0.0
+	for _, v := range each {
+		mean += v / parts
+	}
+	for _, v := range each {
+		squares += (v - mean) * (v - mean)
+	}
+	return student * math.Sqrt(squares/(parts-1)/parts)
 }

@@ -119,7 +119,7 @@ func (r *Report) tables(most int) (all []tableView, hidden, left int) {
 				continue
 			}
 			most--
-			shown = append(shown, rows[i].Shown())
+			shown = append(shown, rows[i])
 		}
 		head, lines := table.Cells(columns, shown)
 		if len(lines) > 0 {

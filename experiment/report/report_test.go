@@ -86,7 +86,7 @@ func markdown(t *testing.T, r *Report) string {
 func TestReportSaysWhatAReviewNeeds(t *testing.T) {
 	r := sample(t, "")
 	text := page(t, r)
-	for _, want := range []string{"<h1>which of two?</h1>", "all: 30 million messages/s, 1.5 Gb/s.", "first: 10 million messages/s", "steady to ±2 %", "send engine (host0/mlx5_0, 99.5 % busy).",
+	for _, want := range []string{"<h1>which of two?</h1>", "all: 30 million messages/s, 1.5 Gb/s.", "first: 10 ±0.2 million messages/s", "steady to ±2 %", "send engine (host0/mlx5_0, 99.5 % busy).",
 		"hca.issue_interval", "Required total.rate > 20: met, for rate_mps is 30.", "of 3 values 2 differ, 1 of them by more than both 95 % intervals together; 1 have no interval",
 		"20 ±0.4", "10 ±0.2", "-50.0", "version: 1.0.0 then, 1.2.3 now", "Only this run has traffic second; total all.", "data:image/svg+xml;base64,", "cafe", "name: two", "rdmasim run 'two.yaml'"} {
 		if !strings.Contains(html.UnescapeString(text), want) {
@@ -101,7 +101,7 @@ func TestReportSaysWhatAReviewNeeds(t *testing.T) {
 	}
 	got := markdown(t, r)
 	for _, want := range []string{"### which of two?\n", "- **all: 30 million messages/s, 1.5 Gb/s.**", "- ✅ Required total.rate &gt; 20: met", "- Limited by send engine (host0/mlx5\\_0, 99.5 % busy).",
-		"| traffic first | rate\\_mps | 20 ±0.4 | 10 ±0.2 | -50.0 | yes |", "| traffic | first | 10 | 1.5 | send engine |", "hca.issue\\_interval", "```\nrdmasim run 'two.yaml'\n```"} {
+		"| traffic first | rate\\_mps | 20 ±0.4 | 10 ±0.2 | -50.0 | yes |", "| traffic | first | 10 ±0.2 | 1.5 ±0.03 | send engine |", "hca.issue\\_interval", "```\nrdmasim run 'two.yaml'\n```"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the summary lacks %q\n%s", want, got)
 		}

@@ -67,7 +67,7 @@ func uarSharing() *experiment.Experiment {
 			{Key: "payload", Default: "2", Min: 1, Max: 1024, Help: "bytes of each inline RDMA write"},
 			{Key: "window", Default: "128", Min: 2, Max: 4096, Help: "outstanding requests of a QP"},
 			{Key: "signal", Default: "64", Min: 1, Max: 4096, Help: "signal every N-th write"},
-			{Key: "duration_us", Default: "150", Min: 10, Max: 100000, Help: "virtual time that is counted for each point, after as much warm-up, of at least 150 us"},
+			{Key: "duration_us", Default: "150", Min: 10, Max: 100000, Help: "virtual time that is counted for each point, after as much warm-up, of at least 150 us; up to 8 times as long where the rate is not steady"},
 			{Key: "ablate", Default: "true", Allowed: []string{"true", "false"}, Help: "run each point again without page conflicts, lock hand-over and cache-line transfers, to attribute the loss"},
 		},
 		Columns: []string{"graph", "series", "sharing", "rate_mps", "loss_percent", "loss_page_percent", "loss_lock_percent", "loss_lines_percent", "loss_rest_percent", experiment.LimitedBy, experiment.Confirmed,
@@ -120,6 +120,9 @@ func runSharing(env *experiment.Env) error {
 	sharingNotes(env)
 	return env.Step(total, total, "done")
 }
+
+// longest is how many times its duration a point is measured at most.
+const longest = 8
 
 // scenario is the point as a scenario, so that what runs is what a file could say.
 func (s *series) scenario(env *experiment.Env, threads, way int) *experiment.Scenario {
@@ -200,11 +203,8 @@ func (s *series) point(env *experiment.Env, threads, way int, base float64) (tab
 	}
 	run := fmt.Sprintf("%s, %d-way", s.name, way)
 	name := fmt.Sprintf("graph %d, %s", s.graph, run)
-	out, err := env.Run(sc, prof, name)
+	out, err := env.RunSteady(sc, prof, run, name, longest)
 	if err != nil {
-		return row, err
-	}
-	if err := out.NoteUnsteady(env, sc, prof, run); err != nil {
 		return row, err
 	}
 	r := out.Results[0]
@@ -221,7 +221,7 @@ func (s *series) point(env *experiment.Env, threads, way int, base float64) (tab
 			return row, err
 		}
 	}
-	row.Set("spread_percent", t.Get("spread_percent")).Set("thread_rate_mps_min", t.Get("thread_rate_mps_min")).Set("thread_rate_mps_max", t.Get("thread_rate_mps_max"))
+	row.Set(table.RateInterval, t.Get(table.RateInterval)).Set("measured_us", t.Get("measured_us")).Set("spread_percent", t.Get("spread_percent")).Set("thread_rate_mps_min", t.Get("thread_rate_mps_min")).Set("thread_rate_mps_max", t.Get("thread_rate_mps_max"))
 	postingCosts(out, &row, r)
 	resources(out, &row, r, sc)
 	return row, out.SetLimit(env, sc, prof, run, &row)

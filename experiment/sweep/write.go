@@ -23,12 +23,7 @@ func (a *Answer) Write(w io.Writer, format string) error {
 	case "jsonl":
 		return a.writeJSONL(w)
 	}
-	shown := *a.Result
-	shown.Rows = make([]table.Row, len(a.Result.Rows))
-	for i := range shown.Rows {
-		shown.Rows[i] = a.Result.Rows[i].Shown()
-	}
-	return shown.Write(w, "table")
+	return a.Result.Write(w, "table")
 }
 
 // writeJSON writes the answer as a run writes its result, row by row.

@@ -3,13 +3,34 @@ package table
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
 // SpreadSuffix ends the name of a column that has half the width of the 95 % confidence interval of another one.
 const SpreadSuffix = "_ci95"
 
-// Shown is the row as a table has it: a mean with its interval in one cell.
+// Columns with half the width of the 95 % confidence interval of a rate, in percent of it, over the quarters of its measured time.
+const (
+	RateInterval    = "rate_ci95_percent"
+	GoodputInterval = "gbps_ci95_percent" // where messages differ in size: it is not that of their rate
+)
+
+// Half is half the width of the 95 % confidence interval of a number: over seeds, or else within the run. ok is false where none is known.
+func (r *Row) Half(key string) (half float64, ok bool) {
+	if _, there := r.vals[key+SpreadSuffix]; there {
+		half, ok = r.Float(key + SpreadSuffix)
+	} else if v, is := r.Float(key); is && (key == "rate_mps" || key == "gbps") {
+		var percent float64
+		if percent, ok = r.Float(GoodputInterval); !ok || key != "gbps" {
+			percent, ok = r.Float(RateInterval)
+		}
+		half = math.Abs(v) * percent / 100
+	}
+	return half, ok && !math.IsNaN(half) && !math.IsInf(half, 0)
+}
+
+// Shown is the row as a table has it: a number with its interval in one cell.
 func (r *Row) Shown() Row {
 	var out Row
 	for _, k := range r.keys {
@@ -18,8 +39,8 @@ func (r *Row) Shown() Row {
 		}
 		v := r.vals[k]
 		f, _ := v.(float64)
-		if s, ok := r.vals[k+SpreadSuffix].(float64); ok && s > math.Abs(f)*tooSmall {
-			out.Set(k, cell(k, v)+" ±"+twoDigits(s))
+		if s, ok := r.Half(k); ok && s > math.Abs(f)*tooSmall {
+			out.Set(k, cell(k, v)+within+twoDigits(s))
 			continue
 		}
 		out.Set(k, v)
@@ -27,14 +48,22 @@ func (r *Row) Shown() Row {
 	return out
 }
 
+// within stands between a number and half its interval.
+const within = " ±"
+
+// Uncertain reports whether a shown row has a number with an interval in one of the columns.
+func (r *Row) Uncertain(columns []string) bool {
+	return slices.ContainsFunc(columns, func(k string) bool {
+		s, _ := r.vals[k].(string)
+		return strings.Contains(s, within)
+	})
+}
+
 // tooSmall is an interval, as a part of its mean, that the digits of a table do not show.
 const tooSmall = 1e-4
 
 // twoDigits is enough of an uncertainty.
 func twoDigits(s float64) string {
-	if s >= 100 {
-		return fmt.Sprintf("%.0f", s)
-	}
 	return Short(mustRound(s))
 }
 
