@@ -4,6 +4,7 @@ package readme
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -51,15 +53,35 @@ func TestGoldenReadme(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	seen := map[string]string{}
+	seen := outputs{printed: map[string]func() (string, error){}}
 	for _, name := range documents {
-		t.Run(name, func(t *testing.T) { document(t, bin, name, seen) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			document(t, bin, name, &seen)
+		})
 	}
 }
 
-// document compares, or rewrites, what one document shows. seen has what commands printed
-// that read no files of a document.
-func document(t *testing.T, bin, name string, seen map[string]string) {
+// outputs are what commands printed that read no files of a document. Each runs once.
+type outputs struct {
+	mu      sync.Mutex
+	printed map[string]func() (string, error)
+}
+
+// of is what a command printed, which run starts if it is the first that wants it.
+func (o *outputs) of(line string, run func() (string, error)) (string, error) {
+	o.mu.Lock()
+	printed := o.printed[line]
+	if printed == nil {
+		printed = sync.OnceValues(run)
+		o.printed[line] = printed
+	}
+	o.mu.Unlock()
+	return printed()
+}
+
+// document compares, or rewrites, what one document shows.
+func document(t *testing.T, bin, name string, seen *outputs) {
 	path, dir := filepath.Join(root, name), t.TempDir()
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -78,17 +100,34 @@ func document(t *testing.T, bin, name string, seen map[string]string) {
 	for _, m := range picture.FindAllSubmatch(text, -1) {
 		if line := string(m[1]); drawn[line] == "" {
 			drawn[line] = t.TempDir()
-			seen[strings.TrimSuffix(line, " -o DIR")] = run(t, bin, dir, line, drawn[line])
+			// A document before may have wanted what it prints: then it runs again, for its pictures.
+			ran := false
+			draws := func() (string, error) {
+				ran = true
+				return run(bin, dir, line, drawn[line])
+			}
+			_, err := seen.of(strings.TrimSuffix(line, " -o DIR"), draws)
+			if err == nil && !ran {
+				_, err = draws()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	got := output.ReplaceAllFunc(text, func(b []byte) []byte {
 		m := output.FindSubmatch(b)
 		var out []byte
 		for line := range strings.SplitSeq(string(m[1]), " && ") {
-			printed, ok := seen[line]
-			if !ok || slices.ContainsFunc(files, func(f [][]byte) bool { return strings.Contains(line, string(f[1])) }) {
-				printed = run(t, bin, dir, line, "")
-				seen[line] = printed
+			runs := func() (string, error) { return run(bin, dir, line, "") }
+			var printed string
+			if slices.ContainsFunc(files, func(f [][]byte) bool { return strings.Contains(line, string(f[1])) }) {
+				printed, err = runs()
+			} else {
+				printed, err = seen.of(line, runs)
+			}
+			if err != nil {
+				t.Fatal(err)
 			}
 			if len(m[2]) > 0 || len(m[4]) == 0 {
 				out = append(out, choose(t, line, printed, string(m[2]), string(m[3]))...)
@@ -132,8 +171,7 @@ func draw(t *testing.T, dir, line, path string) {
 }
 
 // run is what a command prints, which draws into a folder in place of DIR. It must end with status 0.
-func run(t *testing.T, bin, dir, line, drawn string) string {
-	t.Helper()
+func run(bin, dir, line, drawn string) (string, error) {
 	args := strings.Fields(line)
 	if drawn != "" {
 		args[slices.Index(args, "DIR")] = drawn
@@ -142,9 +180,9 @@ func run(t *testing.T, bin, dir, line, drawn string) string {
 	cmd := exec.Command(filepath.Join(bin, args[0]), args[1:]...)
 	cmd.Stdout, cmd.Stderr, cmd.Dir = &stdout, &stderr, dir
 	if err := cmd.Run(); err != nil {
-		t.Fatalf("%s: %v\n%s%s", line, err, stdout.Bytes(), stderr.Bytes())
+		return "", fmt.Errorf("%s: %w\n%s%s", line, err, stdout.Bytes(), stderr.Bytes())
 	}
-	return took.ReplaceAllString(stamp.ReplaceAllString(stdout.String(), "$1"), "$1")
+	return took.ReplaceAllString(stamp.ReplaceAllString(stdout.String(), "$1"), "$1"), nil
 }
 
 // choose is an output, or those of its lines that are asked for.

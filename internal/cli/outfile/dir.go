@@ -130,7 +130,6 @@ func RemoveOrphan(path string) {
 }
 
 // A killed process on a busy machine may keep its lock for seconds.
-const (
-	orphanLooks = 1500
-	orphanPause = 20 * time.Millisecond
-)
+const orphanPause = 20 * time.Millisecond
+
+var orphanLooks = 1500

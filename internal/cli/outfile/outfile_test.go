@@ -206,7 +206,10 @@ func TestLeftoversOfTheDeadAreRemoved(t *testing.T) {
 	if strings.Count(files, suffix) != 2 || folders == "" {
 		t.Errorf("of a living program: %q and %q", files, folders)
 	}
+	looks := orphanLooks
+	orphanLooks = 5
 	RemoveOrphan(filepath.Join(tmp, folders))
+	orphanLooks = looks
 	if names(t, tmp) != folders {
 		t.Errorf("the folder of a living program is no orphan")
 	}
