@@ -252,7 +252,7 @@ func (r *Result) defined() (lines []string) {
 			lines = once(lines, "spread %: the rate of the fastest thread less that of the slowest, in percent of their mean.")
 		}
 		if r.Seeds <= 1 && slices.ContainsFunc(rows, func(row table.Row) bool { return row.Uncertain(columns) }) {
-			lines = once(lines, "±: half the width of the 95 % confidence interval, over the quarters of the measured time, or of the messages.")
+			lines = once(lines, "±: half the width of the 95 % confidence interval, over the quarters of the measured time, or of the messages; left out below 0.01 %.")
 		}
 		return nil
 	})
