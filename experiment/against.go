@@ -113,7 +113,7 @@ func interval(row *table.Row, key string) *float64 {
 
 // isFigure reports whether a column is compared: the intervals of others are not.
 func isFigure(key string, keys []string) bool {
-	return !strings.HasSuffix(key, table.SpreadSuffix) && !strings.HasSuffix(key, "_seeds") && key != "seeds" && key != table.RateInterval && key != table.GoodputInterval && !slices.Contains(keys, key)
+	return !table.IsInterval(key) && !strings.HasSuffix(key, "_seeds") && key != "seeds" && !slices.Contains(keys, key)
 }
 
 // keys are columns that tell rows of the result apart, beside its words: those that its pictures are drawn against.

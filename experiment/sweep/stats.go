@@ -99,7 +99,8 @@ func (g *group) merged() table.Row {
 	done := map[string]bool{}
 	for _, r := range g.rows {
 		for _, k := range r.Keys() {
-			if !done[k] {
+			// The interval of a figure within each run is another thing than that over the runs.
+			if !done[k] && !table.IsInterval(k) {
 				done[k] = true
 				g.column(&row, k)
 			}
@@ -154,7 +155,7 @@ func (g *group) lacking() (columns []string) {
 	done := map[string]bool{}
 	for _, r := range g.rows {
 		for _, k := range r.Keys() {
-			if v, _ := g.figures(k); !done[k] && len(v) > 0 && len(v) < len(g.rows) {
+			if v, _ := g.figures(k); !done[k] && !table.IsInterval(k) && len(v) > 0 && len(v) < len(g.rows) {
 				columns = append(columns, k)
 			}
 			done[k] = true

@@ -63,6 +63,24 @@ func TestRowsOfSeedsAreMerged(t *testing.T) {
 	}
 }
 
+// What each run knows of its own figures is no interval over the runs.
+func TestIntervalsWithinRunsAreNotOverRuns(t *testing.T) {
+	runs := []*result{runOf(1, 10), runOf(2, 10)}
+	for _, r := range runs {
+		r.rows[0].Set("latency_ns_p50", 5.0).Set("latency_ns_p50"+table.SpreadSuffix, 2.0).Set("gbps", 3.0).Set(table.RateInterval, 4.0)
+	}
+	g := groups(runs)[0].merged()
+	shown := g.Shown()
+	for k, want := range map[string]any{"rate_mps": 10.0, "latency_ns_p50": 5.0, "gbps": 3.0} {
+		if got := shown.Get(k); got != want {
+			t.Errorf("%s: shown as %v, want %v", k, got, want)
+		}
+	}
+	if half, ok := g.Half("latency_ns_p50"); ok && half != 0 {
+		t.Errorf("±%v of figures that do not depend on the seed", half)
+	}
+}
+
 // The warning comes where the interval of a difference has zero, with how many seeds would do, and not elsewhere.
 func TestIntervalsThatHideTheAnswer(t *testing.T) {
 	sc, err := experiment.ParseScenario("q.yaml", []byte(question))

@@ -16,11 +16,17 @@ const (
 	GoodputInterval = "gbps_ci95_percent" // where messages differ in size: it is not that of their rate
 )
 
-// Half is half the width of the 95 % confidence interval of a number: over seeds, or else within the run. ok is false where none is known.
+// IsInterval reports whether a column says how exact another one is.
+func IsInterval(key string) bool {
+	return strings.HasSuffix(key, SpreadSuffix) || key == RateInterval || key == GoodputInterval
+}
+
+// Half is half the width of the 95 % confidence interval of a number: of a row of several seeds over these, else within the run. ok is false
+// where none is known.
 func (r *Row) Half(key string) (half float64, ok bool) {
 	if _, there := r.vals[key+SpreadSuffix]; there {
 		half, ok = r.Float(key + SpreadSuffix)
-	} else if v, is := r.Float(key); is && (key == "rate_mps" || key == "gbps") {
+	} else if v, is := r.Float(key); is && !r.merged() && (key == "rate_mps" || key == "gbps") {
 		var percent float64
 		if percent, ok = r.Float(GoodputInterval); !ok || key != "gbps" {
 			percent, ok = r.Float(RateInterval)
@@ -29,6 +35,9 @@ func (r *Row) Half(key string) (half float64, ok bool) {
 	}
 	return half, ok && !math.IsNaN(half) && !math.IsInf(half, 0)
 }
+
+// merged reports whether the row is of several seeds.
+func (r *Row) merged() bool { return r.vals["seeds"] != nil }
 
 // Shown is the row as a table has it: a number with its interval in one cell.
 func (r *Row) Shown() Row {
