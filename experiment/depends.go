@@ -1,9 +1,13 @@
 package experiment
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/rdmasim/rdmasim/experiment/table"
+	"github.com/rdmasim/rdmasim/internal/cli/plain"
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
@@ -31,6 +35,84 @@ func Guessed(limit string, p *profile.Profile) (all []profile.Value) {
 		}
 	}
 	return all
+}
+
+// Limit is a limit that rows name in column limited_by.
+type Limit struct {
+	Word string
+	Unit string  // of the first row
+	Busy float64 // of that unit, in percent; 0: none is busy for it
+	Rows int
+}
+
+// Limits are what limits the points or loads, the most frequent first.
+func (r *Result) Limits() (all []Limit) {
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		kind := row.Get("row")
+		word, ok := row.Get(LimitedBy).(string)
+		if !ok || kind == "client" || kind == "thread" || kind == "total" {
+			continue
+		}
+		at := slices.IndexFunc(all, func(l Limit) bool { return l.Word == word })
+		if at < 0 {
+			at = len(all)
+			busy, _ := row.Float(limitPercent)
+			unit, _ := row.Get(limitUnit).(string)
+			all = append(all, Limit{Word: word, Unit: unit, Busy: busy})
+		}
+		all[at].Rows++
+	}
+	slices.SortStableFunc(all, func(a, b Limit) int { return cmp.Compare(b.Rows, a.Rows) })
+	return all
+}
+
+// Guesses are the values of a profile that act on what limits the result, and that no source gives, as Guessed.
+func (r *Result) Guesses(p *profile.Profile) (all []profile.Value) {
+	for _, l := range r.Limits() {
+		for word := range strings.SplitSeq(l.Word, ", ") { // with other seeds another one
+			for _, v := range Guessed(word, p) {
+				if !slices.ContainsFunc(all, func(g profile.Value) bool { return g.Key == v.Key }) {
+					all = append(all, v)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// mostGuesses is how many values a line names.
+const mostGuesses = 3
+
+// Depends lets tables say what would change the result, which ran with a profile: the values that no source gives and that act on what limits it.
+// What says nothing of limits, or has a sensitivity, stays as it is. swept: it is of several points.
+func (r *Result) Depends(p *profile.Profile, swept bool) {
+	if r.Sensitivity != nil || len(r.Limits()) == 0 {
+		return
+	}
+	var keys []string
+	for _, v := range r.Guesses(p) {
+		keys = append(keys, v.Key)
+	}
+	more := "--sensitivity tries all values"
+	switch {
+	case swept:
+		more += " at one point"
+	case !slices.ContainsFunc(r.Rows, func(row table.Row) bool { return row.Get(Confirmed) != nil }):
+		more += ", --confirm raises the limit"
+	}
+	says := "no assumed or fitted value acts on what limits it"
+	if n := len(keys); n > 0 {
+		if n > mostGuesses {
+			keys = append(keys[:mostGuesses:mostGuesses], plain.Count(n-mostGuesses, "other"))
+		}
+		last := len(keys) - 1
+		if says = keys[last]; last > 0 {
+			says = strings.Join(keys[:last], ", ") + " and " + says
+		}
+		says += map[bool]string{true: " acts", false: " act"}[n == 1] + " on what limits it, and no source gives " + map[bool]string{true: "it", false: "them"}[n == 1]
+	}
+	r.depends = fmt.Sprintf("What would change it: %s; %s.", says, more)
 }
 
 // Profile is the profile of a request with its settings: of a sweep, those that all points have in common.

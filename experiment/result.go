@@ -55,6 +55,7 @@ type Result struct {
 	Aside []string `json:"-"`
 
 	changes map[int]*table.Row // of rows, against those of an earlier run
+	depends string             // what tables say of what would change the result
 }
 
 // PointNotes are the notes of a point of a sweep.
@@ -236,6 +237,9 @@ func (r *Result) writeTable(w io.Writer) error {
 		if err := r.Sensitivity.Write(w); err != nil {
 			return err
 		}
+	}
+	if r.depends != "" {
+		fmt.Fprintln(w, table.Wrap(r.depends, 100))
 	}
 	state := ""
 	if !r.Complete {

@@ -20,6 +20,7 @@ import (
 	"github.com/rdmasim/rdmasim/internal/cli/input/commands"
 	"github.com/rdmasim/rdmasim/internal/cli/outfile"
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
+	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
 // reviews are the flags of run by which a result goes into a review: requirements, the comparison with an earlier run, and reports.
@@ -106,6 +107,25 @@ func (v *reviews) judged(res *experiment.Result, answer *sweep.Answer, err error
 	return errors.Join(err, res.Require(v.require))
 }
 
+// profile is that of the run; nil if it has none.
+func (v *reviews) profile() (*profile.Profile, error) {
+	if v.x.NoProfile {
+		return nil, nil
+	}
+	p, err := v.x.Prepare(*v.req)
+	if err != nil {
+		return nil, err
+	}
+	return p.Profile()
+}
+
+// depends lets the table of a result, or of a sweep's, say what would change it.
+func (v *reviews) depends(res *experiment.Result, swept bool) {
+	if p, err := v.profile(); err == nil && p != nil { // the run itself reports an error of the profile
+		res.Depends(p, swept)
+	}
+}
+
 // write writes the reports. One that cannot be written does not keep the other from its place.
 func (v *reviews) write(c *cobra.Command, res *experiment.Result, answer *sweep.Answer) error {
 	if v.html == "" && v.markdown == "" {
@@ -113,13 +133,7 @@ func (v *reviews) write(c *cobra.Command, res *experiment.Result, answer *sweep.
 	}
 	r := &report.Report{Result: res, Question: cmp.Or(v.x.Title, res.Name), Again: v.again(c.Flags())}
 	var lost error
-	if !v.x.NoProfile {
-		p, err := v.x.Prepare(*v.req)
-		if err == nil {
-			r.Profile, err = p.Profile()
-		}
-		lost = err
-	}
+	r.Profile, lost = v.profile()
 	if res.Sensitivity == nil && answer == nil && v.x.OfScenario() == nil && v.req.Profile == "" {
 		if stored, err := calibrate.StoredSensitivity(res.Name, v.req.Set); err == nil && stored.Current() == nil {
 			r.Stored = stored.Sensitivity

@@ -265,48 +265,19 @@ func (r *Report) intervals() (lines []string) {
 	return append(lines, "One seed: --seeds 10 gives means with intervals, where anything is drawn at random.")
 }
 
-// limit is a word of column limited_by.
-type limit struct {
-	word, unit string
-	busy       float64
-	rows       int
-}
-
-// limits are what limits the rows, the most frequent first.
-func (r *Report) limits() (all []limit) {
-	for i := range r.Result.Rows {
-		row := &r.Result.Rows[i]
-		kind := row.Get("row")
-		word, ok := row.Get(experiment.LimitedBy).(string)
-		if !ok || kind == "client" || kind == "thread" || kind == "total" {
-			continue
-		}
-		at := slices.IndexFunc(all, func(l limit) bool { return l.word == word })
-		if at < 0 {
-			at = len(all)
-			busy, _ := row.Float("limit_percent")
-			unit, _ := row.Get("limit_unit").(string)
-			all = append(all, limit{word: word, unit: unit, busy: busy})
-		}
-		all[at].rows++
-	}
-	slices.SortStableFunc(all, func(a, b limit) int { return cmp.Compare(b.rows, a.rows) })
-	return all
-}
-
 // limited says what limits the run.
 func (r *Report) limited() []string {
-	all := r.limits()
+	all := r.Result.Limits()
 	if len(all) == 1 && len(r.totals()) > 0 {
 		busy := ""
-		if all[0].busy > 0 { // no unit is busy for a latency
-			busy = fmt.Sprintf(", %.1f %% busy", all[0].busy)
+		if all[0].Busy > 0 { // no unit is busy for a latency
+			busy = fmt.Sprintf(", %.1f %% busy", all[0].Busy)
 		}
-		return []string{fmt.Sprintf("%s (%s%s).", plain.Line(all[0].word), plain.Line(all[0].unit), busy)}
+		return []string{fmt.Sprintf("%s (%s%s).", plain.Line(all[0].Word), plain.Line(all[0].Unit), busy)}
 	}
 	var says []string
 	for _, l := range all {
-		says = append(says, fmt.Sprintf("%s in %s", plain.Line(l.word), plain.Count(l.rows, "row")))
+		says = append(says, fmt.Sprintf("%s in %s", plain.Line(l.Word), plain.Count(l.Rows, "row")))
 	}
 	if len(says) == 0 {
 		return nil
@@ -352,21 +323,15 @@ func (r *Report) changes() (intro []string, all []change) {
 		}
 		return append(intro, s.Summary()), all
 	}
-	words := r.limits()
-	for _, l := range words {
-		if r.Profile == nil {
-			break
-		}
-		for _, v := range experiment.Guessed(l.word, r.Profile) {
-			if !slices.ContainsFunc(all, func(c change) bool { return c.Key == v.Key }) {
-				all = append(all, change{Key: v.Key, Value: v.Text, Source: v.Origin()})
-			}
+	if r.Profile != nil {
+		for _, v := range r.Result.Guesses(r.Profile) {
+			all = append(all, change{Key: v.Key, Value: v.Text, Source: v.Origin()})
 		}
 	}
 	switch {
 	case len(all) > 0:
 		intro = append(intro, fmt.Sprintf("%s that no source gives %s on what limits the run. Another value of one of them may change the answer:", plain.Count(len(all), "value"), map[bool]string{true: "acts", false: "act"}[len(all) == 1]))
-	case len(words) > 0:
+	case len(r.Result.Limits()) > 0:
 		intro = append(intro, "No assumed or fitted value of the profile acts on what limits the run.")
 	}
 	return append(intro, "--sensitivity finds all values that the answer depends on; --confirm runs again with more of what limits it."), all
