@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sort"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"gonum.org/v1/gonum/stat"
@@ -89,10 +91,12 @@ func (s *Scenario) runUntil(ctx context.Context, seed uint64, prof *profile.Prof
 	for i := range s.Hosts {
 		cfg.Hosts = append(cfg.Hosts, testbed.HostConfig{Name: "host" + strconv.Itoa(i), Cores: s.Cores, Memory: 64 << 30, Devices: 1, GPUs: 1})
 	}
+	collect()
 	var err error
 	if tb, err = testbed.New(cfg); err != nil {
 		return nil, Usagef("%w", err)
 	}
+	defer func() { backed.Add(tb.Backed()) }()
 	out := &Outcome{lossless: prof.Link.PFC, breaks: tb.Breaks(), device: &prof.HCA}
 	var failed error
 	err = tb.Run(cmp.Or(until, s.deadline()), func(t verbs.Thread) { failed = s.body(t, tb, out) })
@@ -116,6 +120,21 @@ func (s *Scenario) runUntil(ctx context.Context, seed uint64, prof *profile.Prof
 		out.met, out.acted = tb.FaultsActed()
 	}
 	return out, err
+}
+
+// backed is how much memory of hosts has been behind runs since collect ran. The collector takes it as used, though a run touches a little
+// of it here and there, and does not come again before as much has been allocated anew.
+var backed atomic.Uint64
+
+// muchBacked is the memory from which collect is worth the time.
+const muchBacked = 2 << 30
+
+// collect gives the memory of earlier runs back.
+func collect() {
+	if backed.Load() >= muchBacked {
+		backed.Store(0)
+		debug.FreeOSMemory()
+	}
 }
 
 // deadline bounds the scenario in virtual time: a load may give up a request later than others end.
