@@ -8,14 +8,15 @@ import (
 
 	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/internal/cli/input"
+	"github.com/rdmasim/rdmasim/sim/testbed"
 	"github.com/rdmasim/rdmasim/workload"
 )
 
-// mostClients bounds the clients of all loads: as many as an all-to-all of the most hosts has.
-const mostClients = mostHosts * (mostHosts - 1)
+// mostClients bounds the clients of all loads: as many as an all-to-all of 64 hosts has.
+const mostClients = 64 * 63
 
 // mostHosts is how many hosts a scenario may have.
-const mostHosts = 64
+const mostHosts = testbed.MostHosts
 
 // pair is the two hosts of a client: one posts to the other.
 type pair struct{ from, to int }

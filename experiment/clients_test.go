@@ -63,14 +63,14 @@ func TestWhoPostsToWhom(t *testing.T) {
 func TestClientsThatCannotBe(t *testing.T) {
 	for _, c := range []struct{ head, load, want string }{
 		{"", "{clients: 0}", "s.yaml:3:15: 0 is below 1"},
-		{"", "{clients: 64}", "s.yaml:3:15: 64 is above 63"},
+		{"", "{clients: 1024}", "s.yaml:3:15: 1024 is above 1023"},
 		{"", "{from: 5..2}", `s.yaml:3:12: "5..2" runs backwards: write 2..5`},
-		{"", "{from: 0..64}", `s.yaml:3:12: "0..64" is not a host`},
+		{"", "{from: 0..1024}", `s.yaml:3:12: "0..1024" is not a host`},
 		{"", "{from: 1..}", `s.yaml:3:12: "1.." is not a host`},
 		{"", "{from: -1}", `s.yaml:3:12: "-1" is not a host`},
-		{"", "{from: 64}", `s.yaml:3:12: "64" is not a host`},
+		{"", "{from: 1024}", `s.yaml:3:12: "1024" is not a host`},
 		{"", "{from: [0, 1]}", "a host such as 3, or several such as 0..15"},
-		{"", "{from: 60, clients: 5}", "need hosts up to 64"},
+		{"", "{from: 1020, clients: 5}", "need hosts up to 1024"},
 		{"", "{from: 0..62, clients: 62}", "clients is 62, and from names 63 hosts"},
 		{"", "{pattern: incast}", "pattern incast of how many hosts?"},
 		{"", "{pattern: permutation}", "pattern permutation of how many hosts?"},
@@ -261,6 +261,27 @@ func TestRowsOfThreadsOnRequest(t *testing.T) {
 		}
 		if n := strings.Count(programs.String(), "\nthread,"); n != 4 {
 			t.Errorf("--threads %v: CSV has %d rows of threads\n%s", asked, n, programs.String())
+		}
+	}
+}
+
+// Hosts beyond the 255th have addresses of their own on both links, and all messages arrive.
+func TestHundredsOfHosts(t *testing.T) {
+	for _, prof := range []string{"connectx-5", "connectx-5-ib"} {
+		s, err := ParseScenario("many.yaml", []byte("name: many\nprofile: "+prof+"\ntraffic:\n  - {name: p, pattern: permutation, from: 0..299, payload: 4KiB, window: 2, messages: 4}\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := s.Experiment().Execute(t.Context(), Request{Seed: 1}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range res.Rows {
+			if row := &res.Rows[i]; row.Get("row") == "total" {
+				if n, _ := row.Float("messages_all"); n != 1200 || row.Get("clients") != 300 {
+					t.Errorf("%s: %v messages of %v clients", prof, n, row.Get("clients"))
+				}
+			}
 		}
 	}
 }

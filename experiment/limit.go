@@ -26,6 +26,7 @@ func IsFinding(key string) bool { return key == LimitedBy || key == limitUnit ||
 // useWatch reads the use of all units at the ends of the time that a run measures.
 type useWatch struct {
 	before, after *sim.Usage
+	known         *sim.Load // limit, once it was asked for
 }
 
 // watch sees to it that the use of the units is read at the beginning and at the end of the time that all loads measure. Where that is not
@@ -71,7 +72,11 @@ func (w *useWatch) limit() (sim.Load, bool) {
 	if w.before == nil || w.after == nil || w.after.At <= w.before.At {
 		return sim.Load{}, false
 	}
-	return sim.Limit(w.after.Since(w.before)), true
+	if w.known == nil {
+		l := sim.Limit(w.after.Since(w.before))
+		w.known = &l
+	}
+	return *w.known, true
 }
 
 // noLimit is what limits a run in which nothing is busy and requests hardly come back: what was seen says of no limit.

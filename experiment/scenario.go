@@ -23,7 +23,7 @@ type Scenario struct {
 	Source  string            `yaml:"source" help:"the publication that it follows"`
 	Profile string            `yaml:"profile" help:"device and host profile: a name from rdmasim list profiles, or the path of a file (default connectx-5)"`
 	Set     map[string]string `yaml:"set" help:"values of the profile to change, such as uar.bf_conflict: none"`
-	Hosts   int               `yaml:"hosts" min:"1" max:"64" help:"number of machines, with one device each (default 2, or as many as the clients of loads need)"`
+	Hosts   int               `yaml:"hosts" min:"1" max:"1024" help:"number of machines, with one device each (default 2, or as many as the clients of loads need)"`
 	Cores   int               `yaml:"cores" min:"1" max:"1024" help:"cores of each host (default 16)"`
 	Link    string            `yaml:"link" oneof:"cable,switch,loopback" help:"how the ports are joined (default cable, or switch if loads of several clients need it)"`
 	Faults  []fault.FileRule  `yaml:"faults" help:"faults on the wire, as in a file for --fault, which replaces them if it is given"`
@@ -58,7 +58,7 @@ type Traffic struct {
 	FromHosts   string            `yaml:"from" unit:"hosts" json:"-" help:"host that posts (default 0), or several, such as 0..15: each is a client of its own, with the threads and queue pairs that the load says"`
 	ToHosts     string            `yaml:"to" unit:"hosts" json:"-" help:"target host (default 1, or 0 with link loopback, or the host behind the clients), or several: each client posts to each of them"`
 	Pattern     string            `yaml:"pattern" oneof:"incast,all-to-all,permutation" help:"who posts to whom: all clients to one host, each to each other, or each to the next one and the last to the first"`
-	Clients     int               `yaml:"clients" min:"1" max:"63" help:"number of hosts that post, in place of a range of from"`
+	Clients     int               `yaml:"clients" min:"1" max:"1023" help:"number of hosts that post, in place of a range of from"`
 	Threads     int               `yaml:"threads" group:"threads and objects" min:"1" max:"1024" help:"posting threads (default 1)"`
 	Cores       []int             `yaml:"cores" help:"core of each thread, in turn (default: thread i on core i)"`
 	Contexts    int               `yaml:"contexts" min:"1" max:"1024" help:"device contexts; each is shared by a block of consecutive threads (default 1)"`

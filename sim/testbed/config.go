@@ -86,6 +86,9 @@ func Default(p *profile.Profile) Config {
 	}}
 }
 
+// MostHosts is how many hosts a testbed may have.
+const MostHosts = 1024
+
 // Validate reports what is impossible.
 func (c *Config) Validate() error {
 	p := c.Profile
@@ -102,8 +105,8 @@ func (c *Config) Validate() error {
 	if len(c.Hosts) == 0 {
 		errs = append(errs, fmt.Errorf("testbed: no hosts"))
 	}
-	if len(c.Hosts) > 200 {
-		errs = append(errs, fmt.Errorf("testbed: %d hosts, at most 200", len(c.Hosts)))
+	if len(c.Hosts) > MostHosts {
+		errs = append(errs, fmt.Errorf("testbed: %d hosts, at most %d", len(c.Hosts), MostHosts))
 	}
 	for i, h := range c.Hosts {
 		if h.Name == "" || h.Cores < 1 || h.Memory == 0 || h.Devices < 0 || h.Devices > 100 || h.GPUs < 0 || h.GPUs > 16 {

@@ -76,7 +76,8 @@ func (p *process) Interfaces(t verbs.Thread) ([]verbs.Interface, error) {
 
 // management is the address of the host on the network over which players are moved, which has no RDMA.
 func (h *host) management() netip.Addr {
-	return netip.AddrFrom4([4]byte{192, 168, 77, byte(h.index + 1)})
+	n := h.index + 1
+	return netip.AddrFrom4([4]byte{192, 168, 77 + byte(n>>8), byte(n)})
 }
 
 // interfaceName is that of the device's port.

@@ -138,12 +138,13 @@ func (tb *Testbed) newHost(i int) (*host, error) {
 // path names a device in counters, captures and rules.
 func (d *device) path() string { return d.host.name + "/" + d.name }
 
-// identity gives device k of host i of some its GUID, MAC and address, which differ in two bytes.
+// identity gives device k of host i of some its GUID, MAC and address, which differ in the bytes of both numbers.
 func identity(i, k, hosts int) hca.Identity {
-	n, dev := byte(i+1), byte(k+1)
+	n, dev := i+1, byte(k+1)
+	high, low := byte(n>>8), byte(n)
 	return hca.Identity{
 		Number: k*hosts + i, GUID: 0x0002_c903_0000_0000 | uint64(n)<<8 | uint64(dev),
-		MAC: [6]byte{0x02, 0x02, 0xc9, 0, n, dev}, IPv4: [4]byte{10, dev, 0, n}, BoardID: "SIM0000000001",
+		MAC: [6]byte{0x02, 0x02, 0xc9, high, low, dev}, IPv4: [4]byte{10, dev, high, low}, BoardID: "SIM0000000001",
 	}
 }
 
@@ -161,7 +162,7 @@ func (tb *Testbed) plug() {
 			for _, d := range h.devices {
 				c := link.NewCable(tb.eng, p.Link, d.path(), "switch/"+d.path())
 				sw.Plug(c.End(1))
-				c.End(1).SetMAC([6]byte{0x02, 0x02, 0xc9, 0xff, byte(h.index), byte(len(tb.hosts))})
+				c.End(1).SetMAC([6]byte{0x02, 0x02, 0xc9, 0xff - byte(h.index>>8), byte(h.index), byte(len(tb.hosts))})
 				if !p.Link.InfiniBand { // hosts know each other's addresses, so the answers that told them have passed the switch
 					sw.Learn(d.hca.Identity().MAC)
 				}
