@@ -48,14 +48,18 @@ func growth(before, after []testbed.Reading) []reading {
 
 // Counter is the sum of the counters of a short name, with or without its host.
 func (o *Outcome) Counter(name string) (float64, bool) {
-	sum, found := 0.0, false
-	for i := range o.counters {
-		r := &o.counters[i]
-		if r.short(false) == name || r.short(true) == name {
-			sum += float64(r.grown())
-			found = true
+	if o.sums == nil {
+		o.sums = map[string]float64{}
+		for i := range o.counters {
+			r := &o.counters[i]
+			short, hosts := r.short(false), r.short(true)
+			o.sums[short] += float64(r.grown())
+			if hosts != short {
+				o.sums[hosts] += float64(r.grown())
+			}
 		}
 	}
+	sum, found := o.sums[name]
 	return sum, found
 }
 

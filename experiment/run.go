@@ -31,8 +31,9 @@ type Outcome struct {
 	names    []string // of the loads of the file that these are, or clients of
 	started  []*workload.Started
 	Results  []*workload.Result
-	counters []reading // of the measured part: after minus before
-	UARs     int       // UAR pages that the first load's posting process holds
+	counters []reading          // of the measured part: after minus before
+	sums     map[string]float64 // of counters by their short names, once one was asked for
+	UARs     int                // UAR pages that the first load's posting process holds
 	events   uint64
 	Span     time.Duration // between the two readings of the counters
 	ended    []string      // why loads ended early, in a run with events
