@@ -20,7 +20,7 @@ func uarFactorial() *experiment.Experiment {
 			{Key: "payload", Default: "2", Min: 1, Max: 1024, Help: "bytes of each inline RDMA write"},
 			{Key: "window", Default: "128", Min: 2, Max: 4096, Help: "outstanding requests of a QP"},
 			{Key: "signal", Default: "64", Min: 1, Max: 4096, Help: "signal every N-th write"},
-			{Key: "duration_us", Default: "150", Min: 10, Max: 100000, Help: "virtual time that is counted for each cell, after as much warm-up, of at least 150 us; up to 8 times as long where the rate is not steady"},
+			{Key: "duration_us", Default: "150", Min: 10, Max: 100000, Help: "virtual time that is counted for each cell, after as much warm-up, of at least 150 us; where the rate is not steady up to 8 times as long, at most 1.2 ms"},
 		},
 		Columns: []string{"page", "lock", "context", "rate_mps", experiment.LimitedBy, experiment.Confirmed, "lock_wait_ns_per_msg", "line_misses_per_msg", "bf_conflicts", "uars_allocated"},
 		Plots: []chart.Plot{{File: "uar-factorial", Title: "Inline RDMA writes by page, QP lock and context", X: "page", Words: []string{"own", "shared"}, Y: "rate_mps",
@@ -70,7 +70,7 @@ func runFactorial(env *experiment.Env) error {
 		}
 		sc := s.scenario(env, threads, way)
 		cell := fmt.Sprintf("page %v, lock %v, context %v", row.Get("page"), row.Get("lock"), row.Get("context"))
-		out, err := env.RunSteady(sc, prof, cell, cell, longest)
+		out, err := env.RunSteady(sc, prof, cell, cell, longest(env))
 		if err != nil {
 			return err
 		}
