@@ -184,10 +184,10 @@ func (c *control) read(n int) (f facts) {
 	f.ttl = defaultTTL
 	for at := 0; at+unix.CmsgLen(0) <= n; {
 		h := (*unix.Cmsghdr)(unsafe.Pointer(&c.b[at]))
-		size := int(h.Len) - unix.CmsgLen(0)
-		if size < 0 || at+int(h.Len) > n {
+		if h.Len < uint64(unix.CmsgLen(0)) || h.Len > uint64(n-at) {
 			return f
 		}
+		size := int(h.Len) - unix.CmsgLen(0)
 		var v uint32
 		copy((*[4]byte)(unsafe.Pointer(&v))[:], c.b[at+unix.CmsgLen(0):at+int(h.Len)])
 		switch [2]int32{h.Level, h.Type} {

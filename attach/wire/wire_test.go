@@ -4,7 +4,9 @@ package wire
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
+	"math"
 	"net/netip"
 	"os"
 	"strings"
@@ -399,6 +401,8 @@ func FuzzControl(f *testing.F) {
 	if got := c.read(n); got.ttl != 9 || got.segment != 1024 {
 		f.Fatalf("%+v", got)
 	}
+	f.Add(binary.NativeEndian.AppendUint64(make([]byte, 0, 64), 1<<63)[:16]) // a length that is negative as an int, and still so less the header's
+	f.Add(binary.NativeEndian.AppendUint64(make([]byte, 0, 64), math.MaxUint64)[:16])
 	f.Fuzz(func(_ *testing.T, b []byte) {
 		var c control
 		c.read(copy(c.b[:], b))
