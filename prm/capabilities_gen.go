@@ -411,6 +411,19 @@ func (d DeviceMemCap) SetMemicBARSize(v uint32)             { putBE32(d, 0x10, v
 func (d DeviceMemCap) MaxMemicSize() uint32                 { return be32(d, 0x14) }
 func (d DeviceMemCap) SetMaxMemicSize(v uint32)             { putBE32(d, 0x14, v) }
 
+// Of the memory for steering entries and for header changes that programs write. LogICMGranularity is the least that
+// one allocation takes.
+func (d DeviceMemCap) SteeringICMStart() uint64           { return be64(d, 0x18) }
+func (d DeviceMemCap) SetSteeringICMStart(v uint64)       { putBE64(d, 0x18, v) }
+func (d DeviceMemCap) LogModifyHeaderICMSize() uint32     { return bits(d, 0x20, 23, 16) }
+func (d DeviceMemCap) SetLogModifyHeaderICMSize(v uint32) { put(d, 0x20, 23, 16, v) }
+func (d DeviceMemCap) LogICMGranularity() uint32          { return bits(d, 0x20, 13, 8) }
+func (d DeviceMemCap) SetLogICMGranularity(v uint32)      { put(d, 0x20, 13, 8, v) }
+func (d DeviceMemCap) LogSteeringICMSize() uint32         { return bits(d, 0x20, 7, 0) }
+func (d DeviceMemCap) SetLogSteeringICMSize(v uint32)     { put(d, 0x20, 7, 0, v) }
+func (d DeviceMemCap) ModifyHeaderICMStart() uint64       { return be64(d, 0x28) }
+func (d DeviceMemCap) SetModifyHeaderICMStart(v uint64)   { putBE64(d, 0x28, v) }
+
 // MemicOperations are bits by operation.
 func (d DeviceMemCap) MemicOperations() uint32     { return be32(d, 0x40) }
 func (d DeviceMemCap) SetMemicOperations(v uint32) { putBE32(d, 0x40, v) }

@@ -4,28 +4,40 @@ package prm
 
 // Lengths in bytes.
 const (
-	SetFlowTableRootInSize    = 0x40
-	SetFlowTableRootOutSize   = 0x10
-	CreateFlowTableInSize     = 0x40
-	CreateFlowTableOutSize    = 0x10
-	DestroyFlowTableInSize    = 0x40
-	DestroyFlowTableOutSize   = 0x10
-	ModifyFlowTableInSize     = 0x40
-	ModifyFlowTableOutSize    = 0x10
-	CreateFlowGroupInSize     = 0x400
-	CreateFlowGroupOutSize    = 0x10
-	DestroyFlowGroupInSize    = 0x40
-	DestroyFlowGroupOutSize   = 0x10
-	SetFlowEntryInSize        = 0x340 // without the list at its end
-	SetFlowEntryOutSize       = 0x10
-	DeleteFlowEntryInSize     = 0x40
-	DeleteFlowEntryOutSize    = 0x10
-	AllocFlowCounterInSize    = 0x10
-	AllocFlowCounterOutSize   = 0x10
-	DeallocFlowCounterInSize  = 0x10
-	DeallocFlowCounterOutSize = 0x10
-	QueryFlowCounterInSize    = 0x20
-	QueryFlowCounterOutSize   = 0x10 // without the list at its end
+	SetFlowTableRootInSize       = 0x40
+	SetFlowTableRootOutSize      = 0x10
+	CreateFlowTableInSize        = 0x40
+	CreateFlowTableOutSize       = 0x10
+	QueryFlowTableInSize         = 0x40
+	QueryFlowTableOutSize        = 0x40
+	DestroyFlowTableInSize       = 0x40
+	DestroyFlowTableOutSize      = 0x10
+	ModifyFlowTableInSize        = 0x40
+	ModifyFlowTableOutSize       = 0x10
+	CreateFlowGroupInSize        = 0x400
+	CreateFlowGroupOutSize       = 0x10
+	DestroyFlowGroupInSize       = 0x40
+	DestroyFlowGroupOutSize      = 0x10
+	SetFlowEntryInSize           = 0x340 // without the list at its end
+	SetFlowEntryOutSize          = 0x10
+	DeleteFlowEntryInSize        = 0x40
+	DeleteFlowEntryOutSize       = 0x10
+	AllocFlowCounterInSize       = 0x10
+	AllocFlowCounterOutSize      = 0x10
+	DeallocFlowCounterInSize     = 0x10
+	DeallocFlowCounterOutSize    = 0x10
+	QueryFlowCounterInSize       = 0x20
+	QueryFlowCounterOutSize      = 0x10 // without the list at its end
+	AllocModifyHeaderInSize      = 0x10 // without the list at its end
+	AllocModifyHeaderOutSize     = 0x10
+	DeallocModifyHeaderInSize    = 0x10
+	DeallocModifyHeaderOutSize   = 0x10
+	AllocPacketReformatInSize    = 0x24
+	AllocPacketReformatOutSize   = 0x10
+	DeallocPacketReformatInSize  = 0x10
+	DeallocPacketReformatOutSize = 0x10
+	SyncSteeringInSize           = 0x20
+	SyncSteeringOutSize          = 0x10
 )
 
 // SetFlowTableRootIn is the in mailbox of SET_FLOW_TABLE_ROOT (0x92f). OpMod 1 takes the root away.
@@ -55,8 +67,27 @@ func (c CreateFlowTableIn) Context() FlowTableContext { return FlowTableContext(
 // CreateFlowTableOut is the out mailbox of CREATE_FLOW_TABLE.
 type CreateFlowTableOut []byte
 
-func (c CreateFlowTableOut) TableID() uint32     { return bits(c, 0x08, 23, 0) }
-func (c CreateFlowTableOut) SetTableID(v uint32) { put(c, 0x08, 23, 0, v) }
+func (c CreateFlowTableOut) ICMAddressHigh() uint32     { return bits(c, 0x00, 23, 0) }
+func (c CreateFlowTableOut) SetICMAddressHigh(v uint32) { put(c, 0x00, 23, 0, v) }
+func (c CreateFlowTableOut) ICMAddressMid() uint32      { return bits(c, 0x08, 31, 24) }
+func (c CreateFlowTableOut) SetICMAddressMid(v uint32)  { put(c, 0x08, 31, 24, v) }
+func (c CreateFlowTableOut) TableID() uint32            { return bits(c, 0x08, 23, 0) }
+func (c CreateFlowTableOut) SetTableID(v uint32)        { put(c, 0x08, 23, 0, v) }
+func (c CreateFlowTableOut) ICMAddressLow() uint32      { return be32(c, 0x0c) }
+func (c CreateFlowTableOut) SetICMAddressLow(v uint32)  { putBE32(c, 0x0c, v) }
+
+// QueryFlowTableIn is the in mailbox of QUERY_FLOW_TABLE (0x932).
+type QueryFlowTableIn []byte
+
+func (q QueryFlowTableIn) TableType() uint32     { return bits(q, 0x10, 31, 24) }
+func (q QueryFlowTableIn) SetTableType(v uint32) { put(q, 0x10, 31, 24, v) }
+func (q QueryFlowTableIn) TableID() uint32       { return bits(q, 0x14, 23, 0) }
+func (q QueryFlowTableIn) SetTableID(v uint32)   { put(q, 0x14, 23, 0, v) }
+
+// QueryFlowTableOut is the out mailbox of QUERY_FLOW_TABLE.
+type QueryFlowTableOut []byte
+
+func (q QueryFlowTableOut) Context() FlowTableContext { return FlowTableContext(q[0x18:0x40:0x40]) }
 
 // DestroyFlowTableIn is the in mailbox of DESTROY_FLOW_TABLE (0x931).
 type DestroyFlowTableIn []byte
@@ -200,3 +231,56 @@ func (q QueryFlowCounterIn) SetID(v uint32)     { putBE32(q, 0x1c, v) }
 type QueryFlowCounterOut []byte
 
 func (q QueryFlowCounterOut) Statistics() FlowStatistics { return FlowStatistics(q[0x10:]) }
+
+// AllocModifyHeaderIn is the in mailbox of ALLOC_MODIFY_HEADER_CONTEXT (0x940).
+type AllocModifyHeaderIn []byte
+
+func (a AllocModifyHeaderIn) TableType() uint32      { return bits(a, 0x0c, 31, 24) }
+func (a AllocModifyHeaderIn) SetTableType(v uint32)  { put(a, 0x0c, 31, 24, v) }
+func (a AllocModifyHeaderIn) Number() uint32         { return bits(a, 0x0c, 7, 0) }
+func (a AllocModifyHeaderIn) SetNumber(v uint32)     { put(a, 0x0c, 7, 0, v) }
+func (a AllocModifyHeaderIn) Actions() HeaderChanges { return HeaderChanges(a[0x10:]) }
+
+// AllocModifyHeaderOut is the out mailbox of ALLOC_MODIFY_HEADER_CONTEXT.
+type AllocModifyHeaderOut []byte
+
+func (a AllocModifyHeaderOut) ID() uint32     { return be32(a, 0x08) }
+func (a AllocModifyHeaderOut) SetID(v uint32) { putBE32(a, 0x08, v) }
+
+// DeallocModifyHeaderIn is the in mailbox of DEALLOC_MODIFY_HEADER_CONTEXT (0x941).
+type DeallocModifyHeaderIn []byte
+
+func (d DeallocModifyHeaderIn) ID() uint32     { return be32(d, 0x08) }
+func (d DeallocModifyHeaderIn) SetID(v uint32) { putBE32(d, 0x08, v) }
+
+// DeallocModifyHeaderOut is the out mailbox of DEALLOC_MODIFY_HEADER_CONTEXT.
+type DeallocModifyHeaderOut []byte
+
+// AllocPacketReformatIn is the in mailbox of ALLOC_PACKET_REFORMAT_CONTEXT (0x93d).
+type AllocPacketReformatIn []byte
+
+func (a AllocPacketReformatIn) Type() uint32         { return bits(a, 0x1c, 31, 24) }
+func (a AllocPacketReformatIn) SetType(v uint32)     { put(a, 0x1c, 31, 24, v) }
+func (a AllocPacketReformatIn) DataSize() uint32     { return bits(a, 0x1c, 9, 0) }
+func (a AllocPacketReformatIn) SetDataSize(v uint32) { put(a, 0x1c, 9, 0, v) }
+
+// AllocPacketReformatOut is the out mailbox of ALLOC_PACKET_REFORMAT_CONTEXT.
+type AllocPacketReformatOut []byte
+
+func (a AllocPacketReformatOut) ID() uint32     { return be32(a, 0x08) }
+func (a AllocPacketReformatOut) SetID(v uint32) { putBE32(a, 0x08, v) }
+
+// DeallocPacketReformatIn is the in mailbox of DEALLOC_PACKET_REFORMAT_CONTEXT (0x93e).
+type DeallocPacketReformatIn []byte
+
+func (d DeallocPacketReformatIn) ID() uint32     { return be32(d, 0x08) }
+func (d DeallocPacketReformatIn) SetID(v uint32) { putBE32(d, 0x08, v) }
+
+// DeallocPacketReformatOut is the out mailbox of DEALLOC_PACKET_REFORMAT_CONTEXT.
+type DeallocPacketReformatOut []byte
+
+// SyncSteeringIn is the in mailbox of SYNC_STEERING (0xb00).
+type SyncSteeringIn []byte
+
+// SyncSteeringOut is the out mailbox of SYNC_STEERING.
+type SyncSteeringOut []byte

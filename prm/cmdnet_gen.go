@@ -99,8 +99,14 @@ func (c CreateTIRIn) Context() TIRC { return TIRC(c[0x20:0x110:0x110]) }
 // CreateTIROut is the out mailbox of CREATE_TIR.
 type CreateTIROut []byte
 
-func (c CreateTIROut) TIRN() uint32     { return bits(c, 0x08, 23, 0) }
-func (c CreateTIROut) SetTIRN(v uint32) { put(c, 0x08, 23, 0, v) }
+func (c CreateTIROut) ICMAddressHigh() uint32     { return bits(c, 0x00, 23, 0) }
+func (c CreateTIROut) SetICMAddressHigh(v uint32) { put(c, 0x00, 23, 0, v) }
+func (c CreateTIROut) ICMAddressMid() uint32      { return bits(c, 0x08, 31, 24) }
+func (c CreateTIROut) SetICMAddressMid(v uint32)  { put(c, 0x08, 31, 24, v) }
+func (c CreateTIROut) TIRN() uint32               { return bits(c, 0x08, 23, 0) }
+func (c CreateTIROut) SetTIRN(v uint32)           { put(c, 0x08, 23, 0, v) }
+func (c CreateTIROut) ICMAddressLow() uint32      { return be32(c, 0x0c) }
+func (c CreateTIROut) SetICMAddressLow(v uint32)  { putBE32(c, 0x0c, v) }
 
 // ModifyTIRIn is the in mailbox of MODIFY_TIR (0x901).
 type ModifyTIRIn []byte

@@ -46,8 +46,10 @@ const (
 	AllocTransportDomainOutSize   = 0x10
 	DeallocTransportDomainInSize  = 0x10
 	DeallocTransportDomainOutSize = 0x10
-	CreateGeneralObjectInSize     = 0x20
+	CreateGeneralObjectInSize     = 0x20 // without the list at its end
 	CreateGeneralObjectOutSize    = 0x10
+	QueryGeneralObjectInSize      = 0x10
+	QueryGeneralObjectOutSize     = 0x10 // without the list at its end
 	DestroyGeneralObjectInSize    = 0x10
 	DestroyGeneralObjectOutSize   = 0x10
 )
@@ -297,12 +299,28 @@ func (c CreateGeneralObjectIn) ObjID() uint32           { return be32(c, 0x08) }
 func (c CreateGeneralObjectIn) SetObjID(v uint32)       { putBE32(c, 0x08, v) }
 func (c CreateGeneralObjectIn) LogObjRange() uint32     { return bits(c, 0x0c, 28, 24) }
 func (c CreateGeneralObjectIn) SetLogObjRange(v uint32) { put(c, 0x0c, 28, 24, v) }
+func (c CreateGeneralObjectIn) Object() []byte          { return c[0x10:] }
 
 // CreateGeneralObjectOut is the out mailbox of CREATE_GENERAL_OBJECT.
 type CreateGeneralObjectOut []byte
 
 func (c CreateGeneralObjectOut) ObjID() uint32     { return be32(c, 0x08) }
 func (c CreateGeneralObjectOut) SetObjID(v uint32) { putBE32(c, 0x08, v) }
+
+// QueryGeneralObjectIn is the in mailbox of QUERY_GENERAL_OBJECT (0xa02).
+type QueryGeneralObjectIn []byte
+
+func (q QueryGeneralObjectIn) ObjType() uint32     { return bits(q, 0x04, 15, 0) }
+func (q QueryGeneralObjectIn) SetObjType(v uint32) { put(q, 0x04, 15, 0, v) }
+func (q QueryGeneralObjectIn) ObjID() uint32       { return be32(q, 0x08) }
+func (q QueryGeneralObjectIn) SetObjID(v uint32)   { putBE32(q, 0x08, v) }
+
+// QueryGeneralObjectOut is the out mailbox of QUERY_GENERAL_OBJECT: as much of the object as it has room for.
+type QueryGeneralObjectOut []byte
+
+func (q QueryGeneralObjectOut) ObjID() uint32     { return be32(q, 0x08) }
+func (q QueryGeneralObjectOut) SetObjID(v uint32) { putBE32(q, 0x08, v) }
+func (q QueryGeneralObjectOut) Object() []byte    { return q[0x10:] }
 
 // DestroyGeneralObjectIn is the in mailbox of DESTROY_GENERAL_OBJECT (0xa03).
 type DestroyGeneralObjectIn []byte

@@ -18,5 +18,11 @@ const (
 // HCACap.GeneralObjTypes.
 const ObjTypeReservedQPN = 0x2c
 
+// General objects of flow steering (MLX5_OBJ_TYPE_SW_ICM, MLX5_OBJ_TYPE_FLOW_SAMPLER).
+const (
+	ObjTypeSWICM       = 0x8
+	ObjTypeFlowSampler = 0x20
+)
+
 // OptParHighUDPSport is a bit of ModifyQPIn.OptParamMaskHigh (MLX5_QPC_OPT_MASK_32_UDP_SPORT).
 const OptParHighUDPSport = 1 << 2

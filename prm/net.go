@@ -47,15 +47,19 @@ const WQEInlineNone = 2
 // SET_FLOW_TABLE_ROOT and SET_FLOW_TABLE_ENTRY, field selects of the changes of both, and the only kind of
 // criteria that is here (mlx5_ifc.h).
 const (
-	FlowTableNICReceive = 0
+	FlowTableNICReceive  = 0
+	FlowTableNICTransmit = 1
 
 	FlowMissDefault = 0
 	FlowMissForward = 1
 
-	FlowActionAllow   = 1 << 0
-	FlowActionDrop    = 1 << 1
-	FlowActionForward = 1 << 2
-	FlowActionCount   = 1 << 3
+	FlowActionAllow        = 1 << 0
+	FlowActionDrop         = 1 << 1
+	FlowActionForward      = 1 << 2
+	FlowActionCount        = 1 << 3
+	FlowActionReformat     = 1 << 4
+	FlowActionDecap        = 1 << 5
+	FlowActionModifyHeader = 1 << 6
 
 	FlowToTable = 1
 	FlowToTIR   = 2
@@ -162,3 +166,109 @@ const (
 	CQERSSTCP  = 1 << 6
 	CQERSSUDP  = 2 << 6
 )
+
+// HeaderChanges is a list of HeaderChange and HeaderCopy.
+type HeaderChanges []byte
+
+// Count is how many whole entries there are.
+func (l HeaderChanges) Count() int { return len(l) / HeaderChangeSize }
+
+// At is entry i.
+func (l HeaderChanges) At(i int) HeaderChange {
+	return HeaderChange(l[i*HeaderChangeSize:][:HeaderChangeSize:HeaderChangeSize])
+}
+
+// Copy is entry i as a copy.
+func (l HeaderChanges) Copy(i int) HeaderCopy { return HeaderCopy(l.At(i)) }
+
+// Data is the headers of a new tunnel, which begin in the last word of the view.
+func (c AllocPacketReformatIn) Data() []byte { return c[AllocPacketReformatInSize-2:] }
+
+// ICMAddress is where entries that programs write find the TIR.
+func (c CreateTIROut) ICMAddress() uint64 {
+	return uint64(c.ICMAddressHigh())<<40 | uint64(c.ICMAddressMid())<<32 | uint64(c.ICMAddressLow())
+}
+
+// PutICMAddress sets ICMAddress.
+func (c CreateTIROut) PutICMAddress(a uint64) {
+	c.SetICMAddressHigh(uint32(a >> 40))
+	c.SetICMAddressMid(uint32(a >> 32 & 0xff))
+	c.SetICMAddressLow(uint32(a))
+}
+
+// PutICMAddress is where entries that programs write find the table.
+func (c CreateFlowTableOut) PutICMAddress(a uint64) {
+	CreateTIROut(c).PutICMAddress(a) // the same places
+}
+
+// Header changes: types in HeaderChange and in STEHeaderChange (mlx5_ifc.h MLX5_ACTION_TYPE_*; dr_ste_v0.c of rdma-core,
+// dr_ste_v0_action_mdfy_op).
+const (
+	HeaderSet    = 1
+	HeaderAdd    = 2
+	HeaderCopied = 3
+
+	STEHeaderCopied = 1
+	STEHeaderSet    = 2
+	STEHeaderAdd    = 3
+)
+
+// Types of packet reformats (mlx5_ifc.h, MLX5_REFORMAT_TYPE_*).
+const (
+	ReformatL2ToL2Tunnel = 2
+	ReformatL3TunnelToL2 = 3
+	ReformatL2ToL3Tunnel = 4
+)
+
+// Steering entries of format 0 (dr_ste_v0.c of rdma-core): types, what happens to a packet that leaves and to one that arrives, and the bit of
+// STE.FlowTag that says there is one.
+const (
+	STETransmit = 1
+	STEReceive  = 2
+	STEModify   = 6
+
+	STEPushVLAN = 1
+	STEEncapL3  = 3
+	STEEncap    = 4
+
+	STEDecap   = 2
+	STEDecapL3 = 3
+	STEPopVLAN = 4
+
+	STEHasFlowTag = 1 << 31
+)
+
+// MissAddress is where packets go that do not match.
+func (s STE) MissAddress() uint64 { return uint64(s.MissHigh())<<32 | uint64(s.MissLow())<<6 }
+
+// PutMissAddress sets MissAddress.
+func (s STE) PutMissAddress(a uint64) {
+	s.SetMissHigh(uint32(a >> 32 & 0xff))
+	s.SetMissLow(uint32(a) >> 6)
+}
+
+// Next is the table for packets that match: where it is and how many entries it has, a power of two; 0: none.
+func (s STE) Next() (addr uint64, entries uint64) {
+	x := uint64(s.NextHigh())<<27 | uint64(s.NextLow())
+	entries = x & -x
+	return (x ^ entries) << 5, entries
+}
+
+// PutNext sets Next.
+func (s STE) PutNext(addr, entries uint64) {
+	x := addr>>5 | entries
+	s.SetNextHigh(uint32(x >> 27))
+	s.SetNextLow(uint32(x & (1<<27 - 1)))
+}
+
+// Counter is the flow counter of an entry; 0: none.
+func (s STE) Counter() uint32 { return s.CounterHigh()<<16 | s.CounterLow() }
+
+// PutCounter sets Counter.
+func (s STE) PutCounter(n uint32) {
+	s.SetCounterLow(n & 0xffff)
+	s.SetCounterHigh(n >> 16)
+}
+
+// STEDontCare is the kind of a look-up that looks at nothing (DR_STE_LU_TYPE_DONT_CARE).
+const STEDontCare = 0x0f

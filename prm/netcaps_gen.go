@@ -44,39 +44,74 @@ func (e EthCap) SetCQEChecksumFull(v bool)    { putBit(e, 0x04, 28, v) }
 // NICFlowTableCap is the capability page of flow tables (mlx5_ifc flow_table_nic_cap).
 type NICFlowTableCap []byte
 
-func (n NICFlowTableCap) MultiPathTIRs() bool          { return bit(n, 0x00, 31) }
-func (n NICFlowTableCap) SetMultiPathTIRs(v bool)      { putBit(n, 0x00, 31, v) }
-func (n NICFlowTableCap) Receive() FlowTableProperties { return FlowTableProperties(n[0x40:0x80:0x80]) }
+func (n NICFlowTableCap) MultiPathTIRs() bool               { return bit(n, 0x00, 31) }
+func (n NICFlowTableCap) SetMultiPathTIRs(v bool)           { putBit(n, 0x00, 31, v) }
+func (n NICFlowTableCap) EncapGeneralHeader() bool          { return bit(n, 0x04, 31) }
+func (n NICFlowTableCap) SetEncapGeneralHeader(v bool)      { putBit(n, 0x04, 31, v) }
+func (n NICFlowTableCap) LogMaxReformatContext() uint32     { return bits(n, 0x04, 20, 16) }
+func (n NICFlowTableCap) SetLogMaxReformatContext(v uint32) { put(n, 0x04, 20, 16, v) }
+func (n NICFlowTableCap) MaxEncapHeaderSize() uint32        { return bits(n, 0x04, 9, 0) }
+func (n NICFlowTableCap) SetMaxEncapHeaderSize(v uint32)    { put(n, 0x04, 9, 0, v) }
+func (n NICFlowTableCap) Receive() FlowTableProperties      { return FlowTableProperties(n[0x40:0x80:0x80]) }
+func (n NICFlowTableCap) Transmit() FlowTableProperties {
+	return FlowTableProperties(n[0x100:0x140:0x140])
+}
+
+// RxDropICM, TxDropICM and TxAllowICM are where entries that programs write lead to.
+func (n NICFlowTableCap) RxDropICM() uint64      { return be64(n, 0x400) }
+func (n NICFlowTableCap) SetRxDropICM(v uint64)  { putBE64(n, 0x400, v) }
+func (n NICFlowTableCap) TxDropICM() uint64      { return be64(n, 0x408) }
+func (n NICFlowTableCap) SetTxDropICM(v uint64)  { putBE64(n, 0x408, v) }
+func (n NICFlowTableCap) TxAllowICM() uint64     { return be64(n, 0x410) }
+func (n NICFlowTableCap) SetTxAllowICM(v uint64) { putBE64(n, 0x410, v) }
 
 // FlowTableProperties is what the tables of a kind can do (mlx5_ifc flow_table_prop_layout). Fields are
 // the parts of packets that can be matched, FieldBitmasks those of which some bits alone can be.
 type FlowTableProperties []byte
 
-func (f FlowTableProperties) Support() bool                     { return bit(f, 0x00, 31) }
-func (f FlowTableProperties) SetSupport(v bool)                 { putBit(f, 0x00, 31, v) }
-func (f FlowTableProperties) FlowCounter() bool                 { return bit(f, 0x00, 29) }
-func (f FlowTableProperties) SetFlowCounter(v bool)             { putBit(f, 0x00, 29, v) }
-func (f FlowTableProperties) FlowModifyEn() bool                { return bit(f, 0x00, 28) }
-func (f FlowTableProperties) SetFlowModifyEn(v bool)            { putBit(f, 0x00, 28, v) }
-func (f FlowTableProperties) ModifyRoot() bool                  { return bit(f, 0x00, 27) }
-func (f FlowTableProperties) SetModifyRoot(v bool)              { putBit(f, 0x00, 27, v) }
-func (f FlowTableProperties) IdentifiedMissTableMode() bool     { return bit(f, 0x00, 26) }
-func (f FlowTableProperties) SetIdentifiedMissTableMode(v bool) { putBit(f, 0x00, 26, v) }
-func (f FlowTableProperties) FlowTableModify() bool             { return bit(f, 0x00, 25) }
-func (f FlowTableProperties) SetFlowTableModify(v bool)         { putBit(f, 0x00, 25, v) }
-func (f FlowTableProperties) LogMaxSize() uint32                { return bits(f, 0x04, 29, 24) }
-func (f FlowTableProperties) SetLogMaxSize(v uint32)            { put(f, 0x04, 29, 24, v) }
-func (f FlowTableProperties) MaxLevel() uint32                  { return bits(f, 0x04, 7, 0) }
-func (f FlowTableProperties) SetMaxLevel(v uint32)              { put(f, 0x04, 7, 0, v) }
-func (f FlowTableProperties) LogMaxTables() uint32              { return bits(f, 0x0c, 7, 0) }
-func (f FlowTableProperties) SetLogMaxTables(v uint32)          { put(f, 0x0c, 7, 0, v) }
-func (f FlowTableProperties) LogMaxFlowCounter() uint32         { return bits(f, 0x10, 15, 8) }
-func (f FlowTableProperties) SetLogMaxFlowCounter(v uint32)     { put(f, 0x10, 15, 8, v) }
-func (f FlowTableProperties) LogMaxDestination() uint32         { return bits(f, 0x10, 7, 0) }
-func (f FlowTableProperties) SetLogMaxDestination(v uint32)     { put(f, 0x10, 7, 0, v) }
-func (f FlowTableProperties) LogMaxFlow() uint32                { return bits(f, 0x14, 7, 0) }
-func (f FlowTableProperties) SetLogMaxFlow(v uint32)            { put(f, 0x14, 7, 0, v) }
-func (f FlowTableProperties) Fields() FlowTableFields           { return FlowTableFields(f[0x20:0x30:0x30]) }
+func (f FlowTableProperties) Support() bool                      { return bit(f, 0x00, 31) }
+func (f FlowTableProperties) SetSupport(v bool)                  { putBit(f, 0x00, 31, v) }
+func (f FlowTableProperties) FlowCounter() bool                  { return bit(f, 0x00, 29) }
+func (f FlowTableProperties) SetFlowCounter(v bool)              { putBit(f, 0x00, 29, v) }
+func (f FlowTableProperties) FlowModifyEn() bool                 { return bit(f, 0x00, 28) }
+func (f FlowTableProperties) SetFlowModifyEn(v bool)             { putBit(f, 0x00, 28, v) }
+func (f FlowTableProperties) ModifyRoot() bool                   { return bit(f, 0x00, 27) }
+func (f FlowTableProperties) SetModifyRoot(v bool)               { putBit(f, 0x00, 27, v) }
+func (f FlowTableProperties) IdentifiedMissTableMode() bool      { return bit(f, 0x00, 26) }
+func (f FlowTableProperties) SetIdentifiedMissTableMode(v bool)  { putBit(f, 0x00, 26, v) }
+func (f FlowTableProperties) FlowTableModify() bool              { return bit(f, 0x00, 25) }
+func (f FlowTableProperties) SetFlowTableModify(v bool)          { putBit(f, 0x00, 25, v) }
+func (f FlowTableProperties) Reformat() bool                     { return bit(f, 0x00, 24) }
+func (f FlowTableProperties) SetReformat(v bool)                 { putBit(f, 0x00, 24, v) }
+func (f FlowTableProperties) Decap() bool                        { return bit(f, 0x00, 23) }
+func (f FlowTableProperties) SetDecap(v bool)                    { putBit(f, 0x00, 23, v) }
+func (f FlowTableProperties) SWOwner() bool                      { return bit(f, 0x00, 14) }
+func (f FlowTableProperties) SetSWOwner(v bool)                  { putBit(f, 0x00, 14, v) }
+func (f FlowTableProperties) ReformatL3TunnelToL2() bool         { return bit(f, 0x00, 13) }
+func (f FlowTableProperties) SetReformatL3TunnelToL2(v bool)     { putBit(f, 0x00, 13, v) }
+func (f FlowTableProperties) ReformatL2ToL3Tunnel() bool         { return bit(f, 0x00, 12) }
+func (f FlowTableProperties) SetReformatL2ToL3Tunnel(v bool)     { putBit(f, 0x00, 12, v) }
+func (f FlowTableProperties) ReformatAndModify() bool            { return bit(f, 0x00, 11) }
+func (f FlowTableProperties) SetReformatAndModify(v bool)        { putBit(f, 0x00, 11, v) }
+func (f FlowTableProperties) TerminationTable() bool             { return bit(f, 0x00, 7) }
+func (f FlowTableProperties) SetTerminationTable(v bool)         { putBit(f, 0x00, 7, v) }
+func (f FlowTableProperties) LogMaxSize() uint32                 { return bits(f, 0x04, 29, 24) }
+func (f FlowTableProperties) SetLogMaxSize(v uint32)             { put(f, 0x04, 29, 24, v) }
+func (f FlowTableProperties) LogMaxModifyHeader() uint32         { return bits(f, 0x04, 23, 16) }
+func (f FlowTableProperties) SetLogMaxModifyHeader(v uint32)     { put(f, 0x04, 23, 16, v) }
+func (f FlowTableProperties) MaxModifyHeaderActions() uint32     { return bits(f, 0x04, 15, 8) }
+func (f FlowTableProperties) SetMaxModifyHeaderActions(v uint32) { put(f, 0x04, 15, 8, v) }
+func (f FlowTableProperties) MaxLevel() uint32                   { return bits(f, 0x04, 7, 0) }
+func (f FlowTableProperties) SetMaxLevel(v uint32)               { put(f, 0x04, 7, 0, v) }
+func (f FlowTableProperties) LogMaxTables() uint32               { return bits(f, 0x0c, 7, 0) }
+func (f FlowTableProperties) SetLogMaxTables(v uint32)           { put(f, 0x0c, 7, 0, v) }
+func (f FlowTableProperties) LogMaxFlowCounter() uint32          { return bits(f, 0x10, 15, 8) }
+func (f FlowTableProperties) SetLogMaxFlowCounter(v uint32)      { put(f, 0x10, 15, 8, v) }
+func (f FlowTableProperties) LogMaxDestination() uint32          { return bits(f, 0x10, 7, 0) }
+func (f FlowTableProperties) SetLogMaxDestination(v uint32)      { put(f, 0x10, 7, 0, v) }
+func (f FlowTableProperties) LogMaxFlow() uint32                 { return bits(f, 0x14, 7, 0) }
+func (f FlowTableProperties) SetLogMaxFlow(v uint32)             { put(f, 0x14, 7, 0, v) }
+func (f FlowTableProperties) Fields() FlowTableFields            { return FlowTableFields(f[0x20:0x30:0x30]) }
 func (f FlowTableProperties) FieldBitmasks() FlowTableFields {
 	return FlowTableFields(f[0x30:0x40:0x40])
 }

@@ -13,6 +13,10 @@ const (
 	FlowContextSize      = 0x300
 	FlowDestinationSize  = 0x8
 	FlowHeadersSize      = 0x40
+	HeaderChangeSize     = 0x8
+	HeaderCopySize       = 0x8
+	SWICMSize            = 0x40
+	FlowSamplerSize      = 0x28
 )
 
 // TISC is the context of a TIS, a transport interface for sending (mlx5_ifc tisc).
@@ -163,6 +167,12 @@ func (f FlowTableContext) SetLogSize(v uint32)        { put(f, 0x00, 7, 0, v) }
 func (f FlowTableContext) MissID() uint32             { return bits(f, 0x04, 23, 0) }
 func (f FlowTableContext) SetMissID(v uint32)         { put(f, 0x04, 23, 0, v) }
 
+// ICMRoot1 is where the table begins that a program writes, ICMRoot0 the same in the other direction of a switch.
+func (f FlowTableContext) ICMRoot1() uint64     { return be64(f, 0x18) }
+func (f FlowTableContext) SetICMRoot1(v uint64) { putBE64(f, 0x18, v) }
+func (f FlowTableContext) ICMRoot0() uint64     { return be64(f, 0x20) }
+func (f FlowTableContext) SetICMRoot0(v uint64) { putBE64(f, 0x20, v) }
+
 // FlowContext is what a flow table entry matches and does (mlx5_ifc flow_context), without the list of
 // its destinations and counters.
 type FlowContext []byte
@@ -179,6 +189,10 @@ func (f FlowContext) Destinations() uint32          { return bits(f, 0x10, 23, 0
 func (f FlowContext) SetDestinations(v uint32)      { put(f, 0x10, 23, 0, v) }
 func (f FlowContext) Counters() uint32              { return bits(f, 0x14, 23, 0) }
 func (f FlowContext) SetCounters(v uint32)          { put(f, 0x14, 23, 0, v) }
+func (f FlowContext) ReformatID() uint32            { return be32(f, 0x18) }
+func (f FlowContext) SetReformatID(v uint32)        { putBE32(f, 0x18, v) }
+func (f FlowContext) ModifyHeaderID() uint32        { return be32(f, 0x1c) }
+func (f FlowContext) SetModifyHeaderID(v uint32)    { putBE32(f, 0x1c, v) }
 func (f FlowContext) MatchValue() []byte            { return f[0x40:0x240:0x240] }
 
 // FlowDestination is an entry of that list (mlx5_ifc dest_format_struct); for a counter the first word
@@ -240,3 +254,62 @@ func (f FlowHeaders) SetUDPDport(v uint32)   { put(f, 0x1c, 15, 0, v) }
 // SrcIP and DstIP are 16 bytes of the view each.
 func (f FlowHeaders) SrcIP() []byte { return f[0x20:0x30:0x30] }
 func (f FlowHeaders) DstIP() []byte { return f[0x30:0x40:0x40] }
+
+// HeaderChange is a change of a header field: to a value (mlx5_ifc set_action_in; add_action_in has the value, too).
+// Length 0 is 32.
+type HeaderChange []byte
+
+func (h HeaderChange) Type() uint32       { return bits(h, 0x00, 31, 28) }
+func (h HeaderChange) SetType(v uint32)   { put(h, 0x00, 31, 28, v) }
+func (h HeaderChange) Field() uint32      { return bits(h, 0x00, 27, 16) }
+func (h HeaderChange) SetField(v uint32)  { put(h, 0x00, 27, 16, v) }
+func (h HeaderChange) Offset() uint32     { return bits(h, 0x00, 12, 8) }
+func (h HeaderChange) SetOffset(v uint32) { put(h, 0x00, 12, 8, v) }
+func (h HeaderChange) Length() uint32     { return bits(h, 0x00, 4, 0) }
+func (h HeaderChange) SetLength(v uint32) { put(h, 0x00, 4, 0, v) }
+func (h HeaderChange) Data() uint32       { return be32(h, 0x04) }
+func (h HeaderChange) SetData(v uint32)   { putBE32(h, 0x04, v) }
+
+// HeaderCopy is one that takes the value from another field.
+type HeaderCopy []byte
+
+func (h HeaderCopy) Type() uint32          { return bits(h, 0x00, 31, 28) }
+func (h HeaderCopy) SetType(v uint32)      { put(h, 0x00, 31, 28, v) }
+func (h HeaderCopy) SrcField() uint32      { return bits(h, 0x00, 27, 16) }
+func (h HeaderCopy) SetSrcField(v uint32)  { put(h, 0x00, 27, 16, v) }
+func (h HeaderCopy) SrcOffset() uint32     { return bits(h, 0x00, 12, 8) }
+func (h HeaderCopy) SetSrcOffset(v uint32) { put(h, 0x00, 12, 8, v) }
+func (h HeaderCopy) Length() uint32        { return bits(h, 0x00, 4, 0) }
+func (h HeaderCopy) SetLength(v uint32)    { put(h, 0x00, 4, 0, v) }
+func (h HeaderCopy) DstField() uint32      { return bits(h, 0x04, 27, 16) }
+func (h HeaderCopy) SetDstField(v uint32)  { put(h, 0x04, 27, 16, v) }
+func (h HeaderCopy) DstOffset() uint32     { return bits(h, 0x04, 12, 8) }
+func (h HeaderCopy) SetDstOffset(v uint32) { put(h, 0x04, 12, 8, v) }
+
+// SWICM is the general object of a piece of the memory that programs write steering entries to.
+type SWICM []byte
+
+func (s SWICM) LogSize() uint32       { return bits(s, 0x08, 7, 0) }
+func (s SWICM) SetLogSize(v uint32)   { put(s, 0x08, 7, 0, v) }
+func (s SWICM) StartAddr() uint64     { return be64(s, 0x10) }
+func (s SWICM) SetStartAddr(v uint64) { putBE64(s, 0x10, v) }
+
+// FlowSampler is the general object by which one packet of several takes another way, too.
+type FlowSampler []byte
+
+func (f FlowSampler) TableType() uint32          { return bits(f, 0x08, 31, 24) }
+func (f FlowSampler) SetTableType(v uint32)      { put(f, 0x08, 31, 24, v) }
+func (f FlowSampler) Level() uint32              { return bits(f, 0x08, 23, 16) }
+func (f FlowSampler) SetLevel(v uint32)          { put(f, 0x08, 23, 16, v) }
+func (f FlowSampler) IgnoreFlowLevel() bool      { return bit(f, 0x08, 0) }
+func (f FlowSampler) SetIgnoreFlowLevel(v bool)  { putBit(f, 0x08, 0, v) }
+func (f FlowSampler) SampleRatio() uint32        { return be32(f, 0x0c) }
+func (f FlowSampler) SetSampleRatio(v uint32)    { putBE32(f, 0x0c, v) }
+func (f FlowSampler) SampleTableID() uint32      { return bits(f, 0x10, 23, 0) }
+func (f FlowSampler) SetSampleTableID(v uint32)  { put(f, 0x10, 23, 0, v) }
+func (f FlowSampler) DefaultTableID() uint32     { return bits(f, 0x14, 23, 0) }
+func (f FlowSampler) SetDefaultTableID(v uint32) { put(f, 0x14, 23, 0, v) }
+func (f FlowSampler) ICMAddressRx() uint64       { return be64(f, 0x18) }
+func (f FlowSampler) SetICMAddressRx(v uint64)   { putBE64(f, 0x18, v) }
+func (f FlowSampler) ICMAddressTx() uint64       { return be64(f, 0x20) }
+func (f FlowSampler) SetICMAddressTx(v uint64)   { putBE64(f, 0x20, v) }

@@ -109,6 +109,7 @@ const (
 	OpSetFlowTableRoot       Opcode = 0x92f
 	OpCreateFlowTable        Opcode = 0x930
 	OpDestroyFlowTable       Opcode = 0x931
+	OpQueryFlowTable         Opcode = 0x932
 	OpCreateFlowGroup        Opcode = 0x933
 	OpDestroyFlowGroup       Opcode = 0x934
 	OpSetFlowEntry           Opcode = 0x936
@@ -117,10 +118,16 @@ const (
 	OpDeallocFlowCounter     Opcode = 0x93a
 	OpQueryFlowCounter       Opcode = 0x93b
 	OpModifyFlowTable        Opcode = 0x93c
+	OpAllocPacketReformat    Opcode = 0x93d
+	OpDeallocPacketReformat  Opcode = 0x93e
+	OpAllocModifyHeader      Opcode = 0x940
+	OpDeallocModifyHeader    Opcode = 0x941
 	OpCreateGeneralObject    Opcode = 0xa00
+	OpQueryGeneralObject     Opcode = 0xa02
 	OpDestroyGeneralObject   Opcode = 0xa03
 	OpCreateUmem             Opcode = 0xa08
 	OpDestroyUmem            Opcode = 0xa0a
+	OpSyncSteering           Opcode = 0xb00
 )
 
 // cmdInfo is what the device must know of a command before it looks at fields.
@@ -238,6 +245,7 @@ var commands = [...]cmdInfo{
 	{OpSetFlowTableRoot, "SET_FLOW_TABLE_ROOT", SetFlowTableRootInSize, SetFlowTableRootOutSize},
 	{OpCreateFlowTable, "CREATE_FLOW_TABLE", CreateFlowTableInSize, CreateFlowTableOutSize},
 	{OpDestroyFlowTable, "DESTROY_FLOW_TABLE", DestroyFlowTableInSize, DestroyFlowTableOutSize},
+	{OpQueryFlowTable, "QUERY_FLOW_TABLE", QueryFlowTableInSize, QueryFlowTableOutSize},
 	{OpCreateFlowGroup, "CREATE_FLOW_GROUP", CreateFlowGroupInSize, CreateFlowGroupOutSize},
 	{OpDestroyFlowGroup, "DESTROY_FLOW_GROUP", DestroyFlowGroupInSize, DestroyFlowGroupOutSize},
 	{OpSetFlowEntry, "SET_FLOW_TABLE_ENTRY", SetFlowEntryInSize, SetFlowEntryOutSize},
@@ -246,8 +254,14 @@ var commands = [...]cmdInfo{
 	{OpDeallocFlowCounter, "DEALLOC_FLOW_COUNTER", DeallocFlowCounterInSize, DeallocFlowCounterOutSize},
 	{OpQueryFlowCounter, "QUERY_FLOW_COUNTER", QueryFlowCounterInSize, QueryFlowCounterOutSize},
 	{OpModifyFlowTable, "MODIFY_FLOW_TABLE", ModifyFlowTableInSize, ModifyFlowTableOutSize},
+	{OpAllocPacketReformat, "ALLOC_PACKET_REFORMAT_CONTEXT", AllocPacketReformatInSize, AllocPacketReformatOutSize},
+	{OpDeallocPacketReformat, "DEALLOC_PACKET_REFORMAT_CONTEXT", DeallocPacketReformatInSize, DeallocPacketReformatOutSize},
+	{OpAllocModifyHeader, "ALLOC_MODIFY_HEADER_CONTEXT", AllocModifyHeaderInSize, AllocModifyHeaderOutSize},
+	{OpDeallocModifyHeader, "DEALLOC_MODIFY_HEADER_CONTEXT", DeallocModifyHeaderInSize, DeallocModifyHeaderOutSize},
 	{OpCreateGeneralObject, "CREATE_GENERAL_OBJECT", CreateGeneralObjectInSize, CreateGeneralObjectOutSize},
+	{OpQueryGeneralObject, "QUERY_GENERAL_OBJECT", QueryGeneralObjectInSize, QueryGeneralObjectOutSize},
 	{OpDestroyGeneralObject, "DESTROY_GENERAL_OBJECT", DestroyGeneralObjectInSize, DestroyGeneralObjectOutSize},
 	{OpCreateUmem, "CREATE_UMEM", CreateUmemInSize, CreateUmemOutSize},
 	{OpDestroyUmem, "DESTROY_UMEM", DestroyUmemInSize, DestroyUmemOutSize},
+	{OpSyncSteering, "SYNC_STEERING", SyncSteeringInSize, SyncSteeringOutSize},
 }
