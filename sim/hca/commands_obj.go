@@ -115,9 +115,11 @@ func cmdCreateMKey(d *Device, in, out []byte) prm.Status {
 	units := int(m.TranslationsOctwordActualSize())
 	mode := c.AccessMode()
 	switch {
-	case !d.hasPD(c.PD()), mode > prm.MKeyModeKSM && mode != prm.MKeyModeMemic, m.MKeyUmemValid(), c.TranslationsOctwordSize() > maxTranslations:
+	case !d.hasPD(c.PD()), mode > prm.MKeyModeKSM && mode != prm.MKeyModeMemic && mode != prm.MKeyModeSWICM, m.MKeyUmemValid(), c.TranslationsOctwordSize() > maxTranslations:
 		return prm.StatusBadParam
 	case mode == prm.MKeyModeMemic && (c.Length64() || !d.memory.holds(c.StartAddr(), c.Len())):
+		return prm.StatusBadParam
+	case mode == prm.MKeyModeSWICM && (c.Length64() || c.Len() == 0 || !d.memory.icm.holds(c.StartAddr(), c.Len())):
 		return prm.StatusBadParam
 	case mode == prm.MKeyModeKLM && (!c.Free() || !c.UMREn() || c.Length64() || units != 0):
 		return prm.StatusBadParam

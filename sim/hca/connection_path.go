@@ -2,6 +2,8 @@ package hca
 
 import (
 	"cmp"
+	"slices"
+
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim"
 )
@@ -19,11 +21,18 @@ func (q *connection) setPath() bool {
 	a := c.PrimaryPath()
 	u := q.u
 	i := int(a.SrcAddrIndex())
-	if i >= len(u.gids) || !u.gids[i].valid {
+	forced := a.FL() && u.p.SWSteering
+	if forced { // back to this port, whatever its addresses are
+		i = slices.IndexFunc(u.gids, func(g gidEntry) bool { return g.valid })
+	}
+	if i < 0 || i >= len(u.gids) || !u.gids[i].valid {
 		return false
 	}
 	g := &u.gids[i]
 	copy(q.dstGID[:], a.RGID())
+	if forced {
+		q.dstGID = g.gid
+	}
 	q.srcGID, q.remote, q.pkey = g.gid, c.RemoteQPN(), roce.DefaultPKey
 	q.vlan = 0
 	if g.vlanValid {
@@ -39,6 +48,9 @@ func (q *connection) setPath() bool {
 		Tagged: g.vlanValid, VLANTCI: uint16(a.EthPrio())<<13 | g.vlan,
 	}
 	copy(path.DstMAC[:], a.RMAC())
+	if forced {
+		path.DstMAC = g.mac
+	}
 	path.TrafficClass = cmp.Or(path.TrafficClass, uint8(a.DSCP()<<2|a.ECN()))
 	path.HopLimit = cmp.Or(path.HopLimit, defaultHopLimit)
 	q.cnp = nil

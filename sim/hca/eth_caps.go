@@ -26,8 +26,48 @@ func (f *firmware) fillNIC(p *Params) {
 	fillEth(prm.EthCap(eth.max[:]))
 	tables := f.page(prm.CapNICFlowTable)
 	fillFlowTables(prm.NICFlowTableCap(tables.max[:]))
-	for _, page := range []*capPage{f.caps[prm.CapGeneral], eth, tables} {
+	pages := []*capPage{f.caps[prm.CapGeneral], eth, tables}
+	if p.SWSteering {
+		if f.caps[prm.CapDeviceMem] == nil {
+			f.page(prm.CapDeviceMem)
+		}
+		pages = append(pages, f.caps[prm.CapDeviceMem], f.caps[prm.CapRoCE])
+		f.fillSWSteering(prm.NICFlowTableCap(tables.max[:]))
+	}
+	for _, page := range pages {
 		page.cur = page.max
+	}
+}
+
+// fillSWSteering offers what programs need to write flow table entries by themselves, and what these can do.
+func (f *firmware) fillSWSteering(t prm.NICFlowTableCap) {
+	g := prm.HCACap(f.caps[prm.CapGeneral].max[:])
+	g.SetGeneralObjTypes(g.GeneralObjTypes() | 1<<prm.ObjTypeSWICM | 1<<prm.ObjTypeFlowSampler)
+	g.SetDeviceMemory(true)
+	m := prm.DeviceMemCap(f.caps[prm.CapDeviceMem].max[:])
+	m.SetSteeringICMStart(icmEntries)
+	m.SetLogSteeringICMSize(logICMEntries)
+	m.SetModifyHeaderICMStart(icmChanges)
+	m.SetLogModifyHeaderICMSize(logICMChanges)
+	m.SetLogICMGranularity(logICMGranularity)
+	// Programs write entries by RDMA to themselves.
+	prm.RoCECap(f.caps[prm.CapRoCE].max[:]).SetFLRCQPWhenRoCEEnabled(true)
+
+	t.SetEncapGeneralHeader(true)
+	t.SetLogMaxReformatContext(logTunnels)
+	t.SetMaxEncapHeaderSize(maxTunnelHeaders)
+	t.SetRxDropICM(icmDropRx)
+	t.SetTxDropICM(icmDropTx)
+	t.SetTxAllowICM(icmAllowTx)
+	fillTables(t.Transmit())
+	t.Receive().SetDecap(true)
+	for _, r := range []prm.FlowTableProperties{t.Receive(), t.Transmit()} {
+		r.SetReformat(true)
+		r.SetReformatAndModify(true)
+		r.SetSWOwner(true)
+		r.SetTerminationTable(true)
+		r.SetLogMaxModifyHeader(logRewrites)
+		r.SetMaxModifyHeaderActions(maxRewrite)
 	}
 }
 
@@ -45,7 +85,11 @@ func fillEth(c prm.EthCap) {
 
 func fillFlowTables(c prm.NICFlowTableCap) {
 	c.SetMultiPathTIRs(true)
-	r := c.Receive()
+	fillTables(c.Receive())
+}
+
+// fillTables is what the flow tables of a kind can do.
+func fillTables(r prm.FlowTableProperties) {
 	r.SetSupport(true)
 	r.SetFlowCounter(true)
 	r.SetFlowModifyEn(true)

@@ -31,6 +31,7 @@ var nicCommands = map[prm.Opcode]func(d *Device, in, out []byte) prm.Status{
 
 	prm.OpSetFlowTableRoot:   cmdSetFlowTableRoot,
 	prm.OpCreateFlowTable:    cmdCreateFlowTable,
+	prm.OpQueryFlowTable:     cmdQueryFlowTable,
 	prm.OpModifyFlowTable:    cmdModifyFlowTable,
 	prm.OpDestroyFlowTable:   cmdDestroyFlowTable,
 	prm.OpCreateFlowGroup:    cmdCreateFlowGroup,
@@ -40,6 +41,13 @@ var nicCommands = map[prm.Opcode]func(d *Device, in, out []byte) prm.Status{
 	prm.OpAllocFlowCounter:   cmdAllocFlowCounter,
 	prm.OpDeallocFlowCounter: cmdDeallocFlowCounter,
 	prm.OpQueryFlowCounter:   cmdQueryFlowCounter,
+
+	prm.OpAllocModifyHeader:     cmdAllocModifyHeader,
+	prm.OpDeallocModifyHeader:   cmdDeallocModifyHeader,
+	prm.OpAllocPacketReformat:   cmdAllocPacketReformat,
+	prm.OpDeallocPacketReformat: cmdDeallocPacketReformat,
+	prm.OpQueryGeneralObject:    cmdQueryGeneralObject,
+	prm.OpSyncSteering:          cmdSyncSteering,
 }
 
 // cmdModifyVportState takes what the driver wants of the state of its port's function. The state itself follows the link.

@@ -1,21 +1,36 @@
 package hca
 
 import (
+	"math/bits"
 	"slices"
 
 	"github.com/rdmasim/rdmasim/prm"
 )
 
+// hasTables says whether the device has flow tables of a kind.
+func (d *Device) hasTables(kind uint32) bool {
+	return kind == prm.FlowTableNICReceive || kind == prm.FlowTableNICTransmit && d.p.SWSteering
+}
+
 // nicTable is the flow table that a command names, and whether it can name one.
 func (d *Device) nicTable(other bool, kind, id uint32) (*flowTable, prm.Status) {
-	if other || kind != prm.FlowTableNICReceive {
+	if other || !d.hasTables(kind) {
 		return nil, prm.StatusBadParam
 	}
 	t := d.nic.steering.table(id)
-	if t == nil {
+	if t == nil || t.kind != kind {
 		return nil, prm.StatusBadResState
 	}
 	return t, prm.StatusOK
+}
+
+// entriesOf is nicTable of a table whose entries commands write.
+func (d *Device) entriesOf(other bool, kind, id uint32) (*flowTable, prm.Status) {
+	t, st := d.nicTable(other, kind, id)
+	if st == prm.StatusOK && t.sw {
+		return nil, prm.StatusBadParam
+	}
+	return t, st
 }
 
 func cmdSetFlowTableRoot(d *Device, in, _ []byte) prm.Status {
@@ -27,21 +42,21 @@ func cmdSetFlowTableRoot(d *Device, in, _ []byte) prm.Status {
 	case prm.FlowRootSet:
 		t, st := d.nicTable(m.OtherVport(), m.TableType(), m.TableID())
 		if st == prm.StatusOK {
-			d.nic.steering.root = t
+			d.nic.steering.roots[t.kind] = t
 		}
 		return st
 	case prm.FlowRootTake:
-		if m.OtherVport() || m.TableType() != prm.FlowTableNICReceive {
+		if m.OtherVport() || !d.hasTables(m.TableType()) {
 			return prm.StatusBadParam
 		}
-		d.nic.steering.root = nil
+		d.nic.steering.roots[m.TableType()] = nil
 		return prm.StatusOK
 	}
 	return prm.StatusBadOp
 }
 
-// missOf is where a table's misses go, by its context: to a table of a higher level, or nowhere.
-func (d *Device) missOf(c prm.FlowTableContext, level uint32) (*flowTable, prm.Status) {
+// missOf is where a table's misses go, by its context: to a table of its kind with a higher level, or nowhere.
+func (d *Device) missOf(c prm.FlowTableContext, kind, level uint32) (*flowTable, prm.Status) {
 	switch c.MissAction() {
 	case prm.FlowMissDefault:
 		return nil, prm.StatusOK
@@ -50,7 +65,7 @@ func (d *Device) missOf(c prm.FlowTableContext, level uint32) (*flowTable, prm.S
 		switch {
 		case t == nil:
 			return nil, prm.StatusBadResState
-		case t.level <= level:
+		case t.kind != kind || t.level <= level:
 			return nil, prm.StatusBadParam
 		}
 		return t, prm.StatusOK
@@ -60,12 +75,13 @@ func (d *Device) missOf(c prm.FlowTableContext, level uint32) (*flowTable, prm.S
 
 func cmdCreateFlowTable(d *Device, in, out []byte) prm.Status {
 	m := prm.CreateFlowTableIn(in)
-	c, s := m.Context(), &d.nic.steering
-	if m.OtherVport() || m.TableType() != prm.FlowTableNICReceive || prm.CmdIn(in).OpMod() != 0 || c.Level() > maxFlowLevel || c.LogSize() > logFlowTableSize ||
-		c.ReformatEn() || c.DecapEn() || c.SWOwner() || c.TerminationTable() {
+	c, s, sw := m.Context(), &d.nic.steering, d.p.SWSteering
+	if m.OtherVport() || !d.hasTables(m.TableType()) || prm.CmdIn(in).OpMod() != 0 || c.Level() > maxFlowLevel || c.LogSize() > logFlowTableSize ||
+		!sw && (c.ReformatEn() || c.DecapEn() || c.SWOwner() || c.TerminationTable()) ||
+		c.SWOwner() && (c.ReformatEn() || c.DecapEn() || c.MissAction() != prm.FlowMissDefault || !d.memory.icm.holds(c.ICMRoot0(), prm.STESize) || c.ICMRoot0()%prm.STESize != 0) {
 		return prm.StatusBadParam
 	}
-	miss, st := d.missOf(c, c.Level())
+	miss, st := d.missOf(c, m.TableType(), c.Level())
 	if st != prm.StatusOK {
 		return st
 	}
@@ -73,10 +89,47 @@ func cmdCreateFlowTable(d *Device, in, out []byte) prm.Status {
 	if !ok {
 		return prm.StatusLimErr
 	}
-	t := &flowTable{id: n, level: c.Level(), size: 1 << c.LogSize()}
+	t := &flowTable{id: n, kind: m.TableType(), level: c.Level(), size: 1 << c.LogSize(), sw: c.SWOwner(), reformats: c.ReformatEn() || c.DecapEn()}
+	if t.sw {
+		t.at = c.ICMRoot0()
+	}
 	t.setMiss(miss)
 	s.tables = put(s.tables, n, t)
 	prm.CreateFlowTableOut(out).SetTableID(n)
+	if sw {
+		prm.CreateFlowTableOut(out).PutICMAddress(t.address())
+	}
+	return prm.StatusOK
+}
+
+// address is where entries of programs find a table.
+func (t *flowTable) address() uint64 {
+	if t.sw {
+		return t.at
+	}
+	return icmTables + uint64(t.id)*prm.STESize
+}
+
+// cmdQueryFlowTable says of a table what was given, and where entries of programs find it.
+func cmdQueryFlowTable(d *Device, in, out []byte) prm.Status {
+	m := prm.QueryFlowTableIn(in)
+	t, st := d.nicTable(false, m.TableType(), m.TableID())
+	if st != prm.StatusOK {
+		return st
+	}
+	c := prm.QueryFlowTableOut(out).Context()
+	c.SetLevel(t.level)
+	c.SetSWOwner(t.sw)
+	c.SetReformatEn(t.reformats)
+	c.SetLogSize(uint32(bits.Len32(t.size) - 1))
+	if t.miss != nil {
+		c.SetMissAction(prm.FlowMissForward)
+		c.SetMissID(t.miss.id)
+	}
+	if d.p.SWSteering {
+		c.SetICMRoot0(t.address())
+		c.SetICMRoot1(t.address())
+	}
 	return prm.StatusOK
 }
 
@@ -93,14 +146,14 @@ func (t *flowTable) setMiss(to *flowTable) {
 
 func cmdModifyFlowTable(d *Device, in, _ []byte) prm.Status {
 	m := prm.ModifyFlowTableIn(in)
-	t, st := d.nicTable(m.OtherVport(), m.TableType(), m.TableID())
+	t, st := d.entriesOf(m.OtherVport(), m.TableType(), m.TableID())
 	if st != prm.StatusOK {
 		return st
 	}
 	if m.FieldSelect() != prm.FlowTableMissID {
 		return prm.StatusBadParam
 	}
-	miss, st := d.missOf(m.Context(), t.level)
+	miss, st := d.missOf(m.Context(), t.kind, t.level)
 	if st == prm.StatusOK {
 		t.setMiss(miss)
 	}
@@ -116,8 +169,8 @@ func cmdDestroyFlowTable(d *Device, in, _ []byte) prm.Status {
 		return st
 	case t.users > 0 || len(t.group) > 0:
 		return prm.StatusBadResState
-	case s.root == t:
-		s.root = nil
+	case s.roots[t.kind] == t:
+		s.roots[t.kind] = nil
 	}
 	t.setMiss(nil)
 	s.tables[t.id] = nil
@@ -127,7 +180,7 @@ func cmdDestroyFlowTable(d *Device, in, _ []byte) prm.Status {
 
 func cmdCreateFlowGroup(d *Device, in, out []byte) prm.Status {
 	m, s := prm.CreateFlowGroupIn(in), &d.nic.steering
-	t, st := d.nicTable(m.OtherVport(), m.TableType(), m.TableID())
+	t, st := d.entriesOf(m.OtherVport(), m.TableType(), m.TableID())
 	if st != prm.StatusOK {
 		return st
 	}
@@ -202,17 +255,28 @@ func cmdSetFlowEntry(d *Device, in, _ []byte) prm.Status {
 
 // flowEntry is what an entry of a table is to do.
 func (d *Device) flowEntry(m prm.SetFlowEntryIn, t *flowTable) (*flowEntry, prm.Status) {
-	const actions = prm.FlowActionAllow | prm.FlowActionDrop | prm.FlowActionForward | prm.FlowActionCount
+	const (
+		plain  = prm.FlowActionAllow | prm.FlowActionDrop | prm.FlowActionForward | prm.FlowActionCount
+		change = prm.FlowActionReformat | prm.FlowActionDecap | prm.FlowActionModifyHeader
+	)
+	actions := uint32(plain)
+	if d.p.SWSteering {
+		actions |= change
+	}
 	c, list := m.Context(), m.List()
 	act, to, counters := c.Action(), int(c.Destinations()), int(c.Counters())
-	forward := act&prm.FlowActionForward != 0
-	if act&^actions != 0 || forward == (act&prm.FlowActionDrop != 0) || forward != (to > 0) || (act&prm.FlowActionCount != 0) != (counters > 0) ||
+	forward, drop := act&prm.FlowActionForward != 0, act&prm.FlowActionDrop != 0
+	leaves := t.kind == prm.FlowTableNICTransmit && act&(prm.FlowActionAllow|prm.FlowActionForward|prm.FlowActionDrop) == prm.FlowActionAllow
+	if act&^actions != 0 || forward == drop && !leaves || forward != (to > 0) || (act&prm.FlowActionCount != 0) != (counters > 0) ||
 		to > 1<<logFlowDestinations || counters > 1<<1 || to+counters > list.Count() || c.ExtendedDestination() || m.IgnoreFlowLevel() {
 		return nil, prm.StatusBadParam
 	}
-	e := &flowEntry{tag: c.FlowTag(), drop: !forward}
+	e := &flowEntry{tag: c.FlowTag(), drop: drop, allow: leaves}
+	if st := d.addChanges(e, c, t); st != prm.StatusOK {
+		return nil, st
+	}
 	for i := range to {
-		if st := d.addDestination(e, list.At(i), t.level); st != prm.StatusOK {
+		if st := d.addDestination(e, list.At(i), t); st != prm.StatusOK {
 			return nil, st
 		}
 	}
@@ -226,22 +290,51 @@ func (d *Device) flowEntry(m prm.SetFlowEntryIn, t *flowTable) (*flowEntry, prm.
 	return e, prm.StatusOK
 }
 
-// addDestination adds a destination to an entry of a table with a level.
-func (d *Device) addDestination(e *flowEntry, x prm.FlowDestination, level uint32) prm.Status {
+// addChanges has an entry of a table change packets.
+func (d *Device) addChanges(e *flowEntry, c prm.FlowContext, t *flowTable) prm.Status {
+	s, act := &d.nic.steering, c.Action()
+	if act&prm.FlowActionModifyHeader != 0 {
+		if e.rewrite = numbered(s.rewrites, c.ModifyHeaderID()); e.rewrite == nil {
+			return prm.StatusBadResState
+		}
+		if e.rewrite.kind != t.kind {
+			return prm.StatusBadParam
+		}
+	}
+	if act&(prm.FlowActionReformat|prm.FlowActionDecap) == 0 {
+		return prm.StatusOK
+	}
+	if !t.reformats || act&prm.FlowActionDecap != 0 && t.kind != prm.FlowTableNICReceive {
+		return prm.StatusBadParam
+	}
+	e.decap = act&prm.FlowActionDecap != 0
+	if act&prm.FlowActionReformat != 0 {
+		if e.tunnel = numbered(s.tunnels, c.ReformatID()); e.tunnel == nil {
+			return prm.StatusBadResState
+		}
+	}
+	return prm.StatusOK
+}
+
+// addDestination adds a destination to an entry of a table.
+func (d *Device) addDestination(e *flowEntry, x prm.FlowDestination, t *flowTable) prm.Status {
 	switch x.Type() {
 	case prm.FlowToTable:
 		next := d.nic.steering.table(x.ID())
 		switch {
 		case next == nil:
 			return prm.StatusBadResState
-		case next.level <= level:
+		case next.kind != t.kind || next.level <= t.level:
 			return prm.StatusBadParam
 		}
 		e.tables = append(e.tables, next)
 	case prm.FlowToTIR:
 		r := numbered(d.nic.tirs, x.ID())
-		if r == nil {
+		switch {
+		case r == nil:
 			return prm.StatusBadResState
+		case t.kind != prm.FlowTableNICReceive:
+			return prm.StatusBadParam
 		}
 		e.tirs = append(e.tirs, r)
 	default:
@@ -257,7 +350,10 @@ func (e *flowEntry) change(to *flowEntry, sel uint32) {
 		e.tag = to.tag
 	}
 	if sel&(prm.FlowChangeAction|prm.FlowChangeDestinations) != 0 {
-		e.drop, e.tables, e.tirs = to.drop, to.tables, to.tirs
+		e.drop, e.allow, e.tables, e.tirs = to.drop, to.allow, to.tables, to.tirs
+	}
+	if sel&prm.FlowChangeAction != 0 {
+		e.decap, e.rewrite, e.tunnel = to.decap, to.rewrite, to.tunnel
 	}
 	if sel&(prm.FlowChangeAction|prm.FlowChangeCounters) != 0 {
 		e.counters = to.counters

@@ -25,7 +25,11 @@ type netHost struct {
 }
 
 func newNetHost(t testing.TB, e *sim.Engine, n byte) *netHost {
-	h := &netHost{host: newHostOf(t, e, testParams(), Identity{GUID: 0x1000 + uint64(n), MAC: [6]byte{2, 0, 0, 0, 0, n}, IPv4: [4]byte{10, 0, 0, n}, Netdev: true})}
+	return newNetHostOf(t, e, n, testParams())
+}
+
+func newNetHostOf(t testing.TB, e *sim.Engine, n byte, p Params) *netHost {
+	h := &netHost{host: newHostOf(t, e, p, Identity{GUID: 0x1000 + uint64(n), MAC: [6]byte{2, 0, 0, 0, 0, n}, IPv4: [4]byte{10, 0, 0, n}, Netdev: true})}
 	h.td = prm.AllocTransportDomainOut(h.cmd(prm.NewIn(prm.OpAllocTransportDomain, 0))).TransportDomain()
 	in := prm.NewIn(prm.OpCreateTIS, 0)
 	prm.CreateTISIn(in).Context().SetTransportDomain(h.td)
@@ -42,9 +46,11 @@ func newNetHost(t testing.TB, e *sim.Engine, n byte) *netHost {
 }
 
 // netPair is two hosts on a wire, each with an SQ, and an RQ for what is sent to its address.
-func netPair(t testing.TB) (a, b *netHost, ab *badWire) {
+func netPair(t testing.TB) (a, b *netHost, ab *badWire) { return netPairOf(t, testParams()) }
+
+func netPairOf(t testing.TB, p Params) (a, b *netHost, ab *badWire) {
 	e := sim.New(sim.Options{MaxEvents: 1 << 24})
-	a, b = newNetHost(t, e, 1), newNetHost(t, e, 2)
+	a, b = newNetHostOf(t, e, 1, p), newNetHostOf(t, e, 2, p)
 	ab = newWire(e, b.d, 1, "ab")
 	a.d.SetWire(ab)
 	b.d.SetWire(newWire(e, a.d, 1, "ba"))

@@ -63,7 +63,7 @@ func (n *nic) reset() {
 		}
 	}
 	n.senders.sqs, n.receivers.rqs, n.tirs, n.rqts, n.tiss, n.takers = nil, nil, nil, nil, nil, 0
-	n.steering = newSteering()
+	n.steering = newSteering(&n.tirs, &n.memory.icm)
 	n.tirNums, n.rqtNums, n.tisNums = numbers{next: 1, limit: 1 << logMaxTIR}, numbers{next: 1, limit: 1 << logMaxRQT}, numbers{next: 1, limit: 1 << logMaxTIS}
 }
 
@@ -141,6 +141,9 @@ func (n *nic) fromSelf(f *roce.Frame, td uint32) bool {
 	return !group
 }
 
+// steer sends a frame through the flow tables of those that leave.
+func (n *nic) steer(f *roce.Frame) []*roce.Frame { return n.steering.send(f) }
+
 // arrived sends a frame through the flow tables.
 func (n *nic) arrived(a incoming) {
 	f := a.f
@@ -148,15 +151,16 @@ func (n *nic) arrived(a incoming) {
 	n.core.c.RxOctets += uint64(len(f.B))
 	n.c.rx[castOf(f)].add(len(f.B))
 	h := ether.Parse(f.B)
-	hits := n.steering.find(&h, f.B)
+	hits := n.steering.receive(f, &h)
 	if len(hits) == 0 {
 		n.c.rxDropped++
 	}
 	for _, hit := range hits {
 		if a.self && !hit.tir.hears(a.td, roce.Ethernet(f.B).ToGroup()) {
+			hit.f.Release()
 			continue
 		}
-		p := received{f: f.Retain(), h: h, tag: hit.tag}
+		p := received{f: hit.f, h: hit.h, tag: hit.tag}
 		hit.tir.steer(&p).deliver(p)
 	}
 	f.Release()

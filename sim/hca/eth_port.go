@@ -18,6 +18,8 @@ type packetPort struct {
 type selfListener interface {
 	// fromSelf shows a packet of a transport domain that leaves, and says whether it has come to its end here.
 	fromSelf(f *roce.Frame, td uint32) bool
+	// steer sends a packet through the flow tables and says what of it leaves: good until the next call.
+	steer(f *roce.Frame) []*roce.Frame
 }
 
 func newPacketPort(q *packetQueues, mtu *uint32, self selfListener) *packetPort {
@@ -53,13 +55,8 @@ func (o *packetPort) sendLong(td uint32, eth prm.EthSegment, headers, payload []
 	return true
 }
 
-// transmit fills in the checksums that are asked for and puts a frame on the port.
+// transmit fills in the checksums that are asked for and puts on the port what flow tables leave of a frame.
 func (o *packetPort) transmit(td uint32, f *roce.Frame, eth prm.EthSegment) {
-	if len(f.B)+ether.FCSSize > int(*o.mtu) {
-		o.c.txOversize++
-		f.Release()
-		return
-	}
 	flags := eth.CSFlags()
 	if flags&(prm.EthL3Checksum|prm.EthL4Checksum) != 0 {
 		h := ether.Parse(f.B)
@@ -69,6 +66,18 @@ func (o *packetPort) transmit(td uint32, f *roce.Frame, eth prm.EthSegment) {
 		if flags&prm.EthL4Checksum != 0 {
 			h.FillTransport(f.B)
 		}
+	}
+	for _, f := range o.self.steer(f) {
+		o.leave(td, f)
+	}
+}
+
+// leave puts a frame on the port.
+func (o *packetPort) leave(td uint32, f *roce.Frame) {
+	if len(f.B)+ether.FCSSize > int(*o.mtu) {
+		o.c.txOversize++
+		f.Release()
+		return
 	}
 	if o.self.fromSelf(f, td) {
 		f.Release()

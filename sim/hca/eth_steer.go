@@ -8,28 +8,43 @@ import (
 	"github.com/rdmasim/rdmasim/roce/ether"
 )
 
-// steering is the flow tables of a function: what the driver has written there decides where an Ethernet packet that has
-// arrived goes. A packet enters the root. The first entry that matches decides; where none does, the table's miss. It
-// ends at TIRs, or is dropped. Levels rise from table to table, so that there is an end.
+// steering is the flow tables of a function: what the driver, and programs, have written there decides where an Ethernet packet that
+// has arrived goes, and what becomes of one that is sent. A packet enters the root of its kind. The first entry that matches
+// decides; where none does, the table's miss. It ends at TIRs or leaves, or is dropped.
 type steering struct {
-	root     *flowTable // nil: packets are dropped
+	roots    [flowKinds]*flowTable // nil: packets that arrive are dropped, those that are sent leave
 	tables   []*flowTable
 	groups   []*flowGroup
 	counters []*flowCounter
+	rewrites []*headerRewrite
+	tunnels  []*packetReformat
+	samplers []*flowSampler
+	tirs     *[]*tir
+	icm      *icm
 
-	tableNums, groupNums, counterNums numbers
-	hits                              []flowHit // of the present packet
-	lookups                           int       // that it may still make
+	tableNums, groupNums, counterNums, rewriteNums, tunnelNums, samplerNums numbers
+
+	hits    []flowHit     // of the present packet
+	leaving []*roce.Frame // what is left of the one that is sent
+	changes []headerChange
+	lookups int // that it may still make
 }
 
-// flowTable is a table of entries in groups.
+// flowKinds is how many kinds of tables there are: prm.FlowTableNICReceive and FlowTableNICTransmit.
+const flowKinds = 2
+
+// flowTable is a table of entries in groups, or one whose entries a program writes.
 type flowTable struct {
-	id    uint32
-	level uint32
-	size  uint32
-	miss  *flowTable   // nil: drop
-	group []*flowGroup // in the order of their entries
-	users int          // entries and tables that lead here
+	id        uint32
+	kind      uint32
+	level     uint32
+	size      uint32
+	sw        bool
+	at        uint64       // where the entries of a program begin
+	reformats bool         // its entries may make tunnels, or end them
+	miss      *flowTable   // nil: drop, or leave
+	group     []*flowGroup // in the order of their entries
+	users     int          // entries and tables that lead here
 }
 
 // flowGroup is the entries start..end of a table, which match the same fields.
@@ -46,13 +61,33 @@ type flowEntry struct {
 	value    flowKey
 	tag      uint32
 	drop     bool
+	allow    bool // of packets that are sent: they leave
+	decap    bool
 	tables   []*flowTable
 	tirs     []*tir
 	counters []*flowCounter
+	rewrite  *headerRewrite
+	tunnel   *packetReformat
 }
 
-// flowKey is the headers of a packet, or a mask of them (prm.FlowHeaders).
-type flowKey [prm.FlowHeadersSize]byte
+// headerRewrite is a context of header changes, packetReformat one of the headers of a tunnel.
+type headerRewrite struct {
+	kind    uint32
+	changes []headerChange
+	users   int
+}
+
+type packetReformat struct {
+	headers []byte
+	users   int
+}
+
+// flowSampler has one packet of several go to a table, and all to another one.
+type flowSampler struct {
+	ratio, seen uint32
+	sample, all *flowTable
+	ctx         [prm.FlowSamplerSize]byte
+}
 
 // flowCounter counts packets for entries.
 type flowCounter struct {
@@ -60,10 +95,12 @@ type flowCounter struct {
 	users int
 }
 
-// flowHit is a TIR that a packet has come to, with the tag of the entry that leads there.
+// flowHit is a TIR that a packet has come to, as it is there, with the tag of the entry that leads there and a reference to the frame.
 type flowHit struct {
 	tir *tir
 	tag uint32
+	f   *roce.Frame
+	h   ether.Headers
 }
 
 // Limits of flow tables, as the capabilities say.
@@ -72,47 +109,20 @@ const (
 	logFlowTableSize    = 16
 	logFlowDestinations = 4
 	logFlowCounters     = 10
-	maxFlowLevel        = 128 // Linux has 67
-	maxFlowLookups      = 256 // of one packet, when entries lead to several tables each
+	maxFlowLevel        = 128  // Linux has 67
+	maxFlowLookups      = 1024 // of one packet, when entries lead to several tables each, or to one another
+	logRewrites         = 10
+	maxRewrite          = 16 // changes of one context
+	logTunnels          = 10
+	maxTunnelHeaders    = 128
 )
 
 // newSteering makes no tables. Numbers begin at 1: 0 is no table.
-func newSteering() steering {
+func newSteering(tirs *[]*tir, m *icm) steering {
 	return steering{
 		tableNums: numbers{next: 1, limit: 1 << logFlowTables}, groupNums: numbers{next: 1, limit: 1 << (2 * logFlowTables)},
-		counterNums: numbers{next: 1, limit: 1 << logFlowCounters},
-	}
-}
-
-// find is the TIRs for a packet: good until the next call.
-func (s *steering) find(h *ether.Headers, b []byte) []flowHit {
-	s.hits = s.hits[:0]
-	if s.root != nil {
-		key := keyOf(h, b)
-		s.lookups = maxFlowLookups
-		s.walk(s.root, &key, len(b))
-	}
-	return s.hits
-}
-
-func (s *steering) walk(t *flowTable, key *flowKey, n int) {
-	for t != nil && s.lookups > 0 {
-		s.lookups--
-		e := t.match(key)
-		if e == nil {
-			t = t.miss
-			continue
-		}
-		for _, c := range e.counters {
-			c.add(n)
-		}
-		for _, r := range e.tirs {
-			s.hits = append(s.hits, flowHit{r, e.tag})
-		}
-		for _, next := range e.tables {
-			s.walk(next, key, n)
-		}
-		return
+		counterNums: numbers{next: 1, limit: 1 << logFlowCounters}, rewriteNums: numbers{next: 1, limit: 1 << logRewrites},
+		tunnelNums: numbers{next: 1, limit: 1 << logTunnels}, samplerNums: numbers{next: 1, limit: 1 << logFlowTables}, tirs: tirs, icm: m,
 	}
 }
 
@@ -129,79 +139,16 @@ func (t *flowTable) match(key *flowKey) *flowEntry {
 	return nil
 }
 
-func (k *flowKey) and(m *flowKey) (r flowKey) {
-	for i := range k {
-		r[i] = k[i] & m[i]
-	}
-	return r
-}
-
-// covers says whether m has all the bits of k.
-func (k *flowKey) covers(m *flowKey) bool { return k.and(m) == *m }
-
-// keyOf is the headers of a packet.
-func keyOf(h *ether.Headers, b []byte) (key flowKey) {
-	k := prm.FlowHeaders(key[:])
-	k.SetMACs(b[:12])
-	k.SetEtherType(uint32(h.Type))
-	if h.Tagged || h.STagged {
-		k.SetCVLANTag(h.Tagged)
-		k.SetSVLANTag(h.STagged)
-		k.SetFirstVID(uint32(h.TCI & roce.VLANMask))
-		k.SetFirstCFI(h.TCI&0x1000 != 0)
-		k.SetFirstPrio(uint32(h.TCI >> 13))
-	}
-	if h.Version == 0 {
-		return key
-	}
-	k.SetIPVersion(uint32(h.Version))
-	k.SetIPProtocol(uint32(h.Proto))
-	k.SetIPDSCP(uint32(h.TOS >> 2))
-	k.SetIPECN(uint32(h.TOS & 3))
-	k.SetTTL(uint32(h.TTL))
-	k.SetFrag(h.Fragment)
-	src, dst := h.SrcIP(b), h.DstIP(b)
-	copy(k.SrcIP()[16-len(src):], src)
-	copy(k.DstIP()[16-len(dst):], dst)
-	switch {
-	case h.Transport == 0:
-	case h.Proto == ether.ProtoTCP:
-		k.SetTCPSport(uint32(h.SrcPort))
-		k.SetTCPDport(uint32(h.DstPort))
-		k.SetTCPFlags(uint32(h.TCPFlags))
-	default:
-		k.SetUDPSport(uint32(h.SrcPort))
-		k.SetUDPDport(uint32(h.DstPort))
-	}
-	return key
-}
-
-// matchable is all that keyOf looks at.
-var matchable = func() (key flowKey) {
-	all := ^uint32(0)
-	k := prm.FlowHeaders(key[:])
-	k.SetMACs(slices.Repeat([]byte{0xff}, 12))
-	for _, set := range []func(uint32){
-		k.SetEtherType, k.SetFirstVID, k.SetFirstPrio, k.SetIPVersion, k.SetIPProtocol, k.SetIPDSCP, k.SetIPECN, k.SetTTL,
-		k.SetTCPSport, k.SetTCPDport, k.SetTCPFlags, k.SetUDPSport, k.SetUDPDport,
-	} {
-		set(all)
-	}
-	k.SetCVLANTag(true)
-	k.SetSVLANTag(true)
-	k.SetFirstCFI(true)
-	k.SetFrag(true)
-	copy(k.SrcIP(), slices.Repeat([]byte{0xff}, 16))
-	copy(k.DstIP(), slices.Repeat([]byte{0xff}, 16))
-	return key
-}()
-
 // table is the table with a number, or nil; group and counter likewise.
 func (s *steering) table(id uint32) *flowTable { return numbered(s.tables, id) }
 
 func (s *steering) group(id uint32) *flowGroup { return numbered(s.groups, id) }
 
 func (s *steering) counter(id uint32) *flowCounter { return numbered(s.counters, id) }
+
+func (s *steering) tir(id uint32) *tir { return numbered(*s.tirs, id) }
+
+func (s *steering) sampler(id uint32) *flowSampler { return numbered(s.samplers, id) }
 
 // numbered is the object with a number, or nil.
 func numbered[T any](t []*T, n uint32) *T {
@@ -249,5 +196,11 @@ func (e *flowEntry) use(by int) {
 	}
 	for _, c := range e.counters {
 		c.users += by
+	}
+	if e.rewrite != nil {
+		e.rewrite.users += by
+	}
+	if e.tunnel != nil {
+		e.tunnel.users += by
 	}
 }

@@ -14,6 +14,7 @@ type memory struct {
 	sizes []uint32 // of the allocation that begins with a page
 	used  int      // bytes
 	ops   memicOps
+	icm   icm // for flow steering by programs, from icmOffset on
 }
 
 // memicOps are the addresses of operations on the memory: before its pages BAR 0 has as many for each operation.
@@ -25,15 +26,12 @@ type memicOps struct {
 // onChip marks addresses of memory on the device, which are not on the bus.
 const onChip = pcie.OwnBAR0
 
-// pageBytes is the size of a page of BAR 0.
-const pageBytes = 4096
-
 // memicUnit is what allocations are multiples of (MLX5_MEMIC_BASE_SIZE).
 const memicUnit = 64
 
 func newMemory(p *Params) memory {
 	n := (p.MemicSize + pageBytes - 1) / pageBytes
-	m := memory{start: uint64(p.BARSize - n*pageBytes), pages: make([][]byte, n), sizes: make([]uint32, n)}
+	m := memory{start: uint64(p.BARSize - n*pageBytes), pages: make([][]byte, n), sizes: make([]uint32, n), icm: newICM(p)}
 	if m.ops.start = m.start; p.MemicOps {
 		m.ops.start -= uint64(prm.MemicOps * n * pageBytes)
 		for i := range m.ops.on {
@@ -95,11 +93,19 @@ func (m *memory) use(i int, access func()) (ok bool) {
 
 // read fills p; what is not allocated reads as zeros.
 func (m *memory) read(off uint64, p []byte) {
+	if off >= icmOffset {
+		m.icm.read(off-icmOffset, p)
+		return
+	}
 	clear(p)
 	m.each(off, len(p), func(at int, b []byte) { copy(p[at:], b) })
 }
 
 // write stores p; what is not allocated takes nothing.
 func (m *memory) write(off uint64, p []byte) {
+	if off >= icmOffset {
+		m.icm.write(off-icmOffset, p)
+		return
+	}
 	m.each(off, len(p), func(at int, b []byte) { copy(b, p[at:]) })
 }

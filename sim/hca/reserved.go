@@ -24,10 +24,8 @@ func (n *numbers) allocRange(log uint32) (first uint32, ok bool) {
 	return from ^ n.flip&^(size-1), true
 }
 
-// cmdCreateGeneralObject makes a general object: of the kinds that there are, one that keeps QP numbers from being given
-// to QPs.
-func cmdCreateGeneralObject(d *Device, in, out []byte) prm.Status {
-	r := prm.CreateGeneralObjectIn(in)
+// reserveNumbers is CREATE_GENERAL_OBJECT of one that keeps QP numbers from being given to QPs.
+func (d *Device) reserveNumbers(r prm.CreateGeneralObjectIn, out []byte) prm.Status {
 	if d.p.ReservedNumbers == 0 || r.ObjType() != prm.ObjTypeReservedQPN || int(r.LogObjRange()) != d.p.ReservedNumbers {
 		return prm.StatusBadParam
 	}
@@ -46,9 +44,8 @@ func cmdCreateGeneralObject(d *Device, in, out []byte) prm.Status {
 	return prm.StatusOK
 }
 
-// cmdDestroyGeneralObject gives the numbers back.
-func cmdDestroyGeneralObject(d *Device, in, _ []byte) prm.Status {
-	r := prm.DestroyGeneralObjectIn(in)
+// releaseNumbers gives the numbers back.
+func (d *Device) releaseNumbers(r prm.DestroyGeneralObjectIn) prm.Status {
 	for i, first := range d.reserved {
 		if first == r.ObjID() && r.ObjType() == prm.ObjTypeReservedQPN {
 			d.reserved = append(d.reserved[:i], d.reserved[i+1:]...)

@@ -84,7 +84,7 @@ func (k *Key) boundToUsable() bool {
 // modelled says whether the device can translate by a key of this mode.
 func (k *Key) modelled() bool {
 	switch k.mode {
-	case prm.MKeyModePA, prm.MKeyModeMTT, prm.MKeyModeMemic, prm.MKeyModeKSM:
+	case prm.MKeyModePA, prm.MKeyModeMTT, prm.MKeyModeMemic, prm.MKeyModeSWICM, prm.MKeyModeKSM:
 		return true
 	}
 	return k.mode == prm.MKeyModeKLM && (k.window.region != nil || len(k.children) > 0 || k.rounds != nil)

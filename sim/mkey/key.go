@@ -133,6 +133,9 @@ func (t *Table) Remove(index uint32) {
 	t.keys[index] = nil
 }
 
+// SteeringOffset is how far behind the memory on the device that for flow steering lies (keys of mode SW ICM).
+const SteeringOffset = 1 << 62
+
 // Insert makes a key of a context and its translation entries (mode MTT). It copies both.
 // entryRights says that these entries carry rights.
 func (t *Table) Insert(index uint32, c prm.MKC, entries prm.MTT, entryRights bool) *Key {
@@ -143,8 +146,11 @@ func (t *Table) Insert(index uint32, c prm.MKC, entries prm.MTT, entryRights boo
 	}
 	copy(k.Context[:], c)
 	k.rights = rightsOf(c)
-	if k.mode == prm.MKeyModeMemic {
+	switch k.mode {
+	case prm.MKeyModeMemic:
 		k.deviceMemory, k.start = t.deviceMemory+mem.PA(k.start), 0
+	case prm.MKeyModeSWICM:
+		k.deviceMemory, k.start = t.deviceMemory+SteeringOffset+mem.PA(k.start), 0
 	}
 	k.pageMask = 1<<k.logPage - 1
 	k.pageOff = k.start & k.pageMask

@@ -36,7 +36,7 @@ func (t *Table) translateElse(u User, k *Key, va uint64, n int, a Access, runs [
 	switch k.mode {
 	case modeDumpFill:
 		return runs, OK
-	case prm.MKeyModeMemic:
+	case prm.MKeyModeMemic, prm.MKeyModeSWICM:
 		return append(runs, Run{k.deviceMemory + mem.PA(va), n}), OK
 	}
 	if k.mode == prm.MKeyModeKLM && k.window.region != nil {
@@ -179,7 +179,7 @@ func (t *Table) descend(u User, k *Key, va uint64, n int, a Access, runs []Run, 
 			out, r = t.descend(u, below, e.va+in, l, a, out, depth+1)
 		case prm.MKeyModePA:
 			out = append(out, Run{mem.PA(e.va + in), l})
-		case prm.MKeyModeMemic:
+		case prm.MKeyModeMemic, prm.MKeyModeSWICM:
 			out = append(out, Run{below.deviceMemory + mem.PA(e.va+in), l})
 		case prm.MKeyModeMTT:
 			out, r = t.walk(below, e.va+in, l, a, out)
