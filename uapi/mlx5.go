@@ -44,6 +44,8 @@ const (
 	QPRespTISN = 1 << 1
 	QPRespRQN  = 1 << 2
 	QPRespSQN  = 1 << 3
+	// QPRespTIRICMAddr says that there is an address of the TIR.
+	QPRespTIRICMAddr = 1 << 4
 
 	// RSSToeplitz is MLX5CreateQPRSS.Function.
 	RSSToeplitz = 1 << 0

@@ -187,6 +187,8 @@ func (m MLX5CreateQPResp) RQN() uint32            { return le.Uint32(m[20:]) }
 func (m MLX5CreateQPResp) SetRQN(v uint32)        { le.PutUint32(m[20:], v) }
 func (m MLX5CreateQPResp) SQN() uint32            { return le.Uint32(m[24:]) }
 func (m MLX5CreateQPResp) SetSQN(v uint32)        { le.PutUint32(m[24:], v) }
+func (m MLX5CreateQPResp) TIRICMAddr() uint64     { return le.Uint64(m[32:]) }
+func (m MLX5CreateQPResp) SetTIRICMAddr(v uint64) { le.PutUint64(m[32:], v) }
 
 // MLX5CreateQPRSS is the driver data of QP_CREATE for a QP that receives by a table of WQs (struct mlx5_ib_create_qp_rss).
 type MLX5CreateQPRSS []byte

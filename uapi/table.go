@@ -136,6 +136,12 @@ var methods = [...]Method{
 		object(FlowCreateHandle, ObjectNew), anyLen(FlowCreateValue, PtrIn, 1).mandatory(), object(FlowCreateMatcher, ObjectIn), object(FlowCreateQP, ObjectIn).optional(),
 		object(FlowCreateDEVX, ObjectIn).optional(), anyLen(FlowCreateActions, PtrIn, 0), in(FlowCreateTag, 4).optional(), anyLen(FlowCreateCounters, PtrIn, 0),
 		anyLen(FlowCreateOffset, PtrIn, 0), flags(FlowCreateFlags)}, false},
+	{ObjectFlowAction, ModifyHeaderCreate, "FLOW_ACTION_CREATE_MODIFY_HEADER", []Spec{
+		object(ModifyHeaderHandle, ObjectNew), anyLen(ModifyHeaderActions, PtrIn, 8).mandatory(), {ID: ModifyHeaderTable, Kind: PtrIn, Min: 4, Max: 8, Mandatory: true}}, false},
+	{ObjectFlowAction, ReformatCreate, "FLOW_ACTION_CREATE_PACKET_REFORMAT", []Spec{
+		object(ReformatHandle, ObjectNew), anyLen(ReformatData, PtrIn, 1), {ID: ReformatType, Kind: PtrIn, Min: 4, Max: 8, Mandatory: true},
+		{ID: ReformatTable, Kind: PtrIn, Min: 4, Max: 8, Mandatory: true}}, false},
+	{ObjectFlowAction, FlowActionDestroy, "FLOW_ACTION_DESTROY", []Spec{object(FlowActionDestroyHandle, ObjectIn)}, false},
 	{ObjectFlowMatcher, MatcherCreate, "FLOW_MATCHER_CREATE", []Spec{
 		object(MatcherCreateHandle, ObjectNew), {ID: MatcherCreateMask, Kind: PtrIn, Min: 1, Max: MatchParamsSize, Mandatory: true},
 		in(MatcherCreateType, 2), in(MatcherCreateCriteria, 1), flags(MatcherCreateFlags), {ID: MatcherCreateTable, Kind: PtrIn, Min: 4, Max: 8}}, false},

@@ -25,6 +25,9 @@ func (p *page) rung() bool {
 	return atomic.LoadUint64(p.arm) != 0
 }
 
+// byCommand reports whether a QP that a program has made by a command of its own rings at the page.
+func (p *page) byCommand() bool { return p.uar.commands > 0 }
+
 // poll takes what lies in the registers of the page.
 func (p *page) poll(e *engine) (rung bool) {
 	for k := range p.words {

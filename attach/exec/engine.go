@@ -311,10 +311,57 @@ func (e *engine) poll() (rung bool) {
 	}
 	// A pass takes many requests of programs that post without a pause, so that to ask the kernel costs little.
 	e.reap() // may end pages
+	if slices.ContainsFunc(e.pages, (*page).byCommand) {
+		return e.pollInOrder()
+	}
 	for _, p := range e.pages {
 		if p.poll(e) {
 			rung = true
 		}
+	}
+	return rung
+}
+
+// settleLooks bounds how often instantsPerLook instants are run for what queues of commands are to do first.
+const settleLooks = 64
+
+// pollInOrder is poll where QPs of commands ring.
+func (e *engine) pollInOrder() bool {
+	return takeInOrder(e.pages, func(p *page) bool { return p.poll(e) }, func() {
+		for range settleLooks {
+			if !e.pace.Advance(instantsPerLook, false) {
+				break
+			}
+		}
+	})
+}
+
+// takeInOrder takes what rings at pages. By QPs of commands a library writes flow table entries, and then the program sends packets that they are for:
+// a thread's stores become visible in their order, so that a store to another page is taken only after those to the pages of such QPs that were there
+// when it was seen, and after the device has carried these out (settle).
+func takeInOrder[P interface {
+	byCommand() bool
+	rung() bool
+}](pages []P, poll func(P) bool, settle func()) (rung bool) {
+	commands := func() (taken bool) {
+		for _, p := range pages {
+			if p.byCommand() && poll(p) {
+				taken = true
+			}
+		}
+		return taken
+	}
+	rung = commands()
+	waits := rung
+	for _, p := range pages {
+		if p.byCommand() || !p.rung() {
+			continue
+		}
+		if commands() || waits {
+			settle()
+			waits, rung = false, true
+		}
+		rung = poll(p) || rung
 	}
 	return rung
 }

@@ -53,7 +53,8 @@ type uarPage struct {
 	cqs       []*armedCQ
 	filePages []uint64 // where in the device file
 	mapped    []*page  // those mapped
-	others    int      // queues of commands
+	others    int      // CQs of commands
+	commands  int      // QPs of commands
 }
 
 func (u *uarPage) unused() bool {
@@ -218,6 +219,9 @@ func (f *file) changeQueues(bar uint64, do func(u *uarPage)) {
 func (f *file) AddQP(q *uverbs.QP) {
 	f.workQueues(q, true)
 	f.changeQueues(q.UAROff, func(u *uarPage) {
+		if q.ByCommand {
+			u.commands++
+		}
 		x := &doorbellQP{QP: q}
 		for k := range u.regs {
 			if q.Rings(uint32(k)) {
@@ -230,7 +234,12 @@ func (f *file) AddQP(q *uverbs.QP) {
 // RemoveQP implements uverbs.Pages.
 func (f *file) RemoveQP(q *uverbs.QP) {
 	f.workQueues(q, false)
-	f.changeQueues(q.UAROff, func(u *uarPage) { u.remove(q, len(u.regs)) })
+	f.changeQueues(q.UAROff, func(u *uarPage) {
+		if q.ByCommand {
+			u.commands--
+		}
+		u.remove(q, len(u.regs))
+	})
 }
 
 // AddOther implements uverbs.Pages.

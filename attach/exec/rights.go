@@ -21,6 +21,7 @@ func (t *processes) rights(p *process, tid int, status string) error {
 	}
 	k := p.kern
 	k.NetRaw = caps&(1<<unix.CAP_NET_RAW) != 0
+	k.RawIO = caps&(1<<unix.CAP_SYS_RAWIO) != 0
 	k.NetBindService = caps&(1<<unix.CAP_NET_BIND_SERVICE) != 0
 	k.IPCLock = true
 	var limit unix.Rlimit

@@ -59,6 +59,7 @@ type caps struct {
 	endOfList                                        uint32 // key that ends the list of a receive
 	odp                                              pagingCaps
 	packets                                          PacketCaps
+	steering                                         steeringCaps
 	logMaxWQSz, logFlowTable                         uint32
 }
 

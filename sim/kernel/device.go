@@ -43,8 +43,9 @@ type Device struct {
 	umr        *umrQueue // nil until the first region
 	special    [2]*GSI   // QP0 and QP1, once they are open
 	odp        odpTable
-	memicPages []bool                 // pages of BAR 0 where device memory is seen
-	flows      [flowTables]*flowTable // by priority
+	memicPages []bool                     // pages of BAR 0 where device memory is seen
+	flows      [flowTables + 1]*flowTable // by priority, and flowEgress
+	icm        [steeringAreas]icmArea
 
 	eqs  []*eq // async, then completion; eqs[i] has MSI-X vector i
 	poll sim.Handler

@@ -132,7 +132,7 @@ func (d *Device) markMemic(first, n int, used bool) {
 
 // FreeDM is DM_FREE: EBUSY while a region is on it.
 func (u *Ucontext) FreeDM(c Caller, h Handle) error {
-	return destroyByHandle[*DM](u, c, h, "device memory")
+	return destroyByHandle[deviceMem](u, c, h, "device memory")
 }
 
 func (m *DM) destroy(k *call) error {

@@ -34,8 +34,29 @@ func (u *Ucontext) RegDMMR(c Caller, r DMMRReq) (mh Handle, lkey, rkey uint32, e
 	return mh, lkey, rkey, err
 }
 
+// deviceMem is memory on the device that a region can be of.
+type deviceMem interface {
+	object
+	// region is where it lies, its length, the mode of keys and the rights that regions can have.
+	region() (addr, length uint64, mode uint32, rights verbs.AccessFlags)
+	// refer counts regions.
+	refer(by int)
+}
+
+func (m *DM) region() (addr, length uint64, mode uint32, rights verbs.AccessFlags) {
+	return m.addr, m.length, prm.MKeyModeMemic, dmAccess
+}
+
+func (m *DM) refer(by int) { m.refs += by }
+
+func (m *steeringMemory) region() (addr, length uint64, mode uint32, rights verbs.AccessFlags) {
+	return m.addr, m.length, prm.MKeyModeSWICM, verbs.AccessLocalWrite | verbs.AccessRemoteWrite | verbs.AccessRemoteRead | verbs.AccessZeroBased // MLX5_IB_DM_SW_ICM_ALLOWED_ACCESS
+}
+
+func (m *steeringMemory) refer(by int) { m.refs += by }
+
 func (u *Ucontext) regDMMR(k *call, r *DMMRReq) (*mr, error) {
-	dm, err := lookup[*DM](&u.objs, r.DM, "device memory")
+	dm, err := lookup[deviceMem](&u.objs, r.DM, "device memory")
 	if err != nil {
 		return nil, err
 	}
@@ -49,8 +70,9 @@ func (u *Ucontext) regDMMR(k *call, r *DMMRReq) (*mr, error) {
 	if err := checkMRAccess(r.Access); err != nil {
 		return nil, err
 	}
-	if r.Offset > dm.length || r.Length > dm.length-r.Offset || r.Access&^dmAccess != 0 {
-		return nil, fmt.Errorf("%d B at %d of %d, access %#x: %w", r.Length, r.Offset, dm.length, uint32(r.Access), syscall.EINVAL)
+	addr, length, mode, rights := dm.region()
+	if r.Offset > length || r.Length > length-r.Offset || r.Access&^rights != 0 {
+		return nil, fmt.Errorf("%d B at %d of %d, access %#x: %w", r.Length, r.Offset, length, uint32(r.Access), syscall.EINVAL)
 	}
 	k.work += u.dev.p.RegMRBase
 	m := &mr{u: u, pd: p, dm: dm, dmLength: r.Length, access: r.Access}
@@ -59,16 +81,16 @@ func (u *Ucontext) regDMMR(k *call, r *DMMRReq) (*mr, error) {
 	d.mkeys++
 	ctx := prm.CreateMKeyIn(in).MKC()
 	m.fillRights(ctx, d, r.Access)
-	ctx.SetAccessMode(prm.MKeyModeMemic)
+	ctx.SetAccessMode(mode)
 	ctx.SetMKey70(uint32(d.mkeys))
-	ctx.SetStartAddr(dm.addr + r.Offset)
+	ctx.SetStartAddr(addr + r.Offset)
 	ctx.SetLen(r.Length)
 	if err := k.exec(in, out); err != nil {
 		return nil, err
 	}
 	m.mkey = prm.MKeyOf(prm.CreateMKeyOut(out).MKeyIndex(), uint32(d.mkeys))
 	p.refs++
-	dm.refs++
+	dm.refer(1)
 	d.res.MR++
 	return m, nil
 }

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"syscall"
@@ -25,6 +26,8 @@ const (
 	flowMulticast = 15
 	flowDefaults  = 16
 	flowTables    = 17
+
+	flowEgress = flowTables // the only one of packets that are sent, in a chain of its own
 )
 
 // flowMask is the headers that a rule looks at, or their values (prm.FlowHeaders).
@@ -32,6 +35,7 @@ type flowMask [prm.FlowHeadersSize]byte
 
 // flowTable is the table of a priority.
 type flowTable struct {
+	kind   uint32 // prm.FlowTableNICReceive or FlowTableNICTransmit
 	prio   int
 	id     uint32
 	size   uint32
@@ -45,37 +49,49 @@ type flowGroup struct {
 	entries         []*flowEntry
 }
 
-// flowEntry is what rules with the same value share: packets go to the TIRs of all.
+// flowEntry is what rules with the same value share: packets go where all lead.
 type flowEntry struct {
 	index uint32
 	value flowMask
-	tag   uint32
-	drop  bool
-	tirs  []uint32
+	flowActs
+	goals []flowGoal
 }
+
+// flowActs is what is done with packets besides sending them on.
+type flowActs struct {
+	tag             uint32
+	drop, decap     bool
+	rewrite, tunnel uint32 // header changes and headers, by number; 0: none
+}
+
+// flowGoal is where packets go: a TIR or a table (prm.FlowToTIR, FlowToTable), or a counter that counts them.
+type flowGoal struct{ kind, id uint32 }
+
+// flowToCounter is the kind of a goal that is none in commands.
+const flowToCounter = 1 << 8
 
 // flowRule is a rule of a program (ib_flow).
 type flowRule struct {
 	parts   []flowPart
-	qp      *qp          // nil: the rule drops
+	qp      *qp          // nil: the rule leads to none
 	matcher *flowMatcher // nil: of verbs
+	actions []*flowAction
 }
 
-// flowPart is an entry of a rule with the TIR that it leads to.
+// flowPart is an entry of a rule with the goals that it has there.
 type flowPart struct {
-	t    *flowTable
-	g    *flowGroup
-	e    *flowEntry
-	tirn uint32
+	t     *flowTable
+	g     *flowGroup
+	e     *flowEntry
+	goals []flowGoal
 }
 
 // flowWish is an entry that a rule needs.
 type flowWish struct {
 	prio        int
 	mask, value flowMask
-	tag         uint32
-	drop        bool
-	tirn        uint32
+	flowActs
+	goals []flowGoal
 }
 
 // defaultFlowTag is the tag of packets for which no rule gives one (MLX5_FS_DEFAULT_FLOW_TAG).
@@ -98,16 +114,16 @@ func (d *Device) addFlow(k *call, w flowWish) (p flowPart, err error) {
 		if g, e, err = t.insert(k, g, &w); err != nil {
 			return p, d.tidyFlows(k, t, nil, err)
 		}
-	case e.tag != w.tag || e.drop || w.drop:
+	case e.flowActs != w.flowActs || e.drop:
 		return p, fmt.Errorf("a rule with the same value has another tag or does something else: %w", syscall.EEXIST)
 	default:
-		tirs := append(slices.Clone(e.tirs), w.tirn)
-		if err := t.set(k, g, e, tirs, prm.FlowEntryChange); err != nil {
+		goals := append(slices.Clone(e.goals), w.goals...)
+		if err := t.set(k, g, e, goals, prm.FlowEntryChange); err != nil {
 			return p, err
 		}
-		e.tirs = tirs
+		e.goals = goals
 	}
-	return flowPart{t, g, e, w.tirn}, nil
+	return flowPart{t, g, e, w.goals}, nil
 }
 
 // find is the group and the entry of a wish, or nil; the group has room if it has no such entry.
@@ -136,48 +152,77 @@ func (t *flowTable) insert(k *call, g *flowGroup, w *flowWish) (*flowGroup, *flo
 			return nil, nil, err
 		}
 	}
-	e := &flowEntry{index: g.start, value: w.value, tag: w.tag, drop: w.drop}
+	e := &flowEntry{index: g.start, value: w.value, flowActs: w.flowActs, goals: slices.Clone(w.goals)}
 	at := 0
 	for at < len(g.entries) && g.entries[at].index == e.index { // the first free place
 		e.index++
 		at++
 	}
-	if !w.drop {
-		e.tirs = []uint32{w.tirn}
-	}
-	if err := t.set(k, g, e, e.tirs, prm.FlowEntrySet); err != nil {
+	if err := t.set(k, g, e, e.goals, prm.FlowEntrySet); err != nil {
 		return nil, nil, t.tidyGroup(k, g, err)
 	}
 	g.entries = slices.Insert(g.entries, at, e)
 	return g, e, nil
 }
 
-// set writes an entry with the TIRs that it leads to.
-func (t *flowTable) set(k *call, g *flowGroup, e *flowEntry, tirs []uint32, mod uint16) error {
-	tirs = slices.Compact(slices.Sorted(slices.Values(tirs))) // several rules may lead to one
-	in := prm.NewIn(prm.OpSetFlowEntry, prm.FlowDestinationSize*len(tirs))
+// set writes an entry with its goals.
+func (t *flowTable) set(k *call, g *flowGroup, e *flowEntry, goals []flowGoal, mod uint16) error {
+	// Several rules may lead to one. Counters are last in the list.
+	goals = slices.Compact(slices.SortedFunc(slices.Values(goals), func(a, b flowGoal) int {
+		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.id, b.id))
+	}))
+	in := prm.NewIn(prm.OpSetFlowEntry, prm.FlowDestinationSize*len(goals))
 	prm.CmdIn(in).SetOpMod(mod)
 	m := prm.SetFlowEntryIn(in)
-	m.SetTableType(prm.FlowTableNICReceive)
+	m.SetTableType(t.kind)
 	m.SetTableID(t.id)
 	m.SetFlowIndex(e.index)
 	if mod == prm.FlowEntryChange {
-		m.SetModifyEnableMask(prm.FlowChangeAction | prm.FlowChangeDestinations)
+		m.SetModifyEnableMask(prm.FlowChangeAction | prm.FlowChangeDestinations | prm.FlowChangeCounters)
 	}
 	c := m.Context()
 	c.SetGroupID(g.id)
 	c.SetFlowTag(e.tag)
-	c.SetAction(prm.FlowActionForward)
-	if len(tirs) == 0 {
-		c.SetAction(prm.FlowActionDrop)
-	}
-	c.SetDestinations(uint32(len(tirs)))
 	copy(c.MatchValue(), e.value[:])
-	for i, n := range tirs {
-		m.List().At(i).SetType(prm.FlowToTIR)
-		m.List().At(i).SetID(n)
+	act := e.fill(c)
+	for i, n := range goals {
+		if n.kind == flowToCounter {
+			m.List().SetCounter(i, n.id)
+			c.SetCounters(c.Counters() + 1)
+			act |= prm.FlowActionCount
+			continue
+		}
+		m.List().At(i).SetType(n.kind)
+		m.List().At(i).SetID(n.id)
+		c.SetDestinations(c.Destinations() + 1)
+		act |= prm.FlowActionForward
 	}
+	if act&(prm.FlowActionForward|prm.FlowActionDrop) == 0 {
+		if act |= prm.FlowActionDrop; t.kind == prm.FlowTableNICTransmit {
+			act ^= prm.FlowActionDrop | prm.FlowActionAllow
+		}
+	}
+	c.SetAction(act)
 	return k.exec(in, prm.NewOut(prm.OpSetFlowEntry, 0))
+}
+
+// fill describes what is done with packets.
+func (a *flowActs) fill(c prm.FlowContext) (act uint32) {
+	if a.drop {
+		act |= prm.FlowActionDrop
+	}
+	if a.decap {
+		act |= prm.FlowActionDecap
+	}
+	if a.rewrite != 0 {
+		act |= prm.FlowActionModifyHeader
+		c.SetModifyHeaderID(a.rewrite)
+	}
+	if a.tunnel != 0 {
+		act |= prm.FlowActionReformat
+		c.SetReformatID(a.tunnel)
+	}
+	return act
 }
 
 // newGroup makes a group at the first place that is free (mlx5_core's groups by itself, alloc_auto_flow_group).
@@ -196,7 +241,7 @@ func (t *flowTable) newGroup(k *call, mask flowMask) (*flowGroup, error) {
 	}
 	in, out := prm.NewIn(prm.OpCreateFlowGroup, 0), prm.NewOut(prm.OpCreateFlowGroup, 0)
 	m := prm.CreateFlowGroupIn(in)
-	m.SetTableType(prm.FlowTableNICReceive)
+	m.SetTableType(t.kind)
 	m.SetTableID(t.id)
 	m.SetStart(g.start)
 	m.SetEnd(g.start + g.room - 1)
@@ -215,11 +260,16 @@ func (t *flowTable) newGroup(k *call, mask flowMask) (*flowGroup, error) {
 // newFlowTable makes the table of a priority and puts it in its place in the chain.
 func (d *Device) newFlowTable(k *call, prio int) (*flowTable, error) {
 	t := &flowTable{prio: prio, size: 1 << d.caps.logFlowTable}
+	if prio == flowEgress {
+		t.kind = prm.FlowTableNICTransmit
+	}
 	before, after := d.flowNeighbours(prio)
 	in, out := prm.NewIn(prm.OpCreateFlowTable, 0), prm.NewOut(prm.OpCreateFlowTable, 0)
 	m := prm.CreateFlowTableIn(in)
-	m.SetTableType(prm.FlowTableNICReceive)
+	m.SetTableType(t.kind)
 	c := m.Context()
+	c.SetReformatEn(d.caps.steering.reformat) // _get_prio asks for what the device can do
+	c.SetDecapEn(d.caps.steering.reformat && t.kind == prm.FlowTableNICReceive)
 	c.SetLevel(uint32(prio) + 1)
 	c.SetLogSize(d.caps.logFlowTable)
 	if after != nil {
@@ -230,7 +280,7 @@ func (d *Device) newFlowTable(k *call, prio int) (*flowTable, error) {
 		return nil, err
 	}
 	t.id = prm.CreateFlowTableOut(out).TableID()
-	if err := d.leadTo(k, before, t); err != nil {
+	if err := d.leadTo(k, t.kind, before, t); err != nil {
 		t.destroy(k)
 		return nil, err
 	}
@@ -242,7 +292,7 @@ func (d *Device) newFlowTable(k *call, prio int) (*flowTable, error) {
 func (d *Device) flowNeighbours(prio int) (before, after *flowTable) {
 	for i, t := range d.flows {
 		switch {
-		case t == nil || i == prio:
+		case t == nil || i == prio || (i == flowEgress) != (prio == flowEgress):
 		case i < prio:
 			before = t
 		case after == nil:
@@ -254,11 +304,11 @@ func (d *Device) flowNeighbours(prio int) (before, after *flowTable) {
 
 // leadTo has the misses of a table go to another one, or makes that the root where there is no table before it. No table to lead to is the end
 // of the chain.
-func (d *Device) leadTo(k *call, before, to *flowTable) error {
+func (d *Device) leadTo(k *call, kind uint32, before, to *flowTable) error {
 	if before == nil {
 		in := prm.NewIn(prm.OpSetFlowTableRoot, 0)
 		m := prm.SetFlowTableRootIn(in)
-		m.SetTableType(prm.FlowTableNICReceive)
+		m.SetTableType(kind)
 		if to != nil {
 			m.SetTableID(to.id)
 		} else {
@@ -268,7 +318,7 @@ func (d *Device) leadTo(k *call, before, to *flowTable) error {
 	}
 	in := prm.NewIn(prm.OpModifyFlowTable, 0)
 	m := prm.ModifyFlowTableIn(in)
-	m.SetTableType(prm.FlowTableNICReceive)
+	m.SetTableType(kind)
 	m.SetTableID(before.id)
 	m.SetFieldSelect(prm.FlowTableMissID)
 	if to != nil {
@@ -281,7 +331,7 @@ func (d *Device) leadTo(k *call, before, to *flowTable) error {
 func (t *flowTable) destroy(k *call) {
 	in := prm.NewIn(prm.OpDestroyFlowTable, 0)
 	m := prm.DestroyFlowTableIn(in)
-	m.SetTableType(prm.FlowTableNICReceive)
+	m.SetTableType(t.kind)
 	m.SetTableID(t.id)
 	k.mustDestroy(in)
 }
@@ -293,7 +343,7 @@ func (t *flowTable) tidyGroup(k *call, g *flowGroup, err error) error {
 	}
 	in := prm.NewIn(prm.OpDestroyFlowGroup, 0)
 	m := prm.DestroyFlowGroupIn(in)
-	m.SetTableType(prm.FlowTableNICReceive)
+	m.SetTableType(t.kind)
 	m.SetTableID(t.id)
 	m.SetGroupID(g.id)
 	k.mustDestroy(in)
@@ -310,7 +360,7 @@ func (d *Device) tidyFlows(k *call, t *flowTable, g *flowGroup, err error) error
 		return err
 	}
 	before, after := d.flowNeighbours(t.prio)
-	if e := d.leadTo(k, before, after); e != nil {
+	if e := d.leadTo(k, t.kind, before, after); e != nil {
 		return e
 	}
 	t.destroy(k)
@@ -320,17 +370,19 @@ func (d *Device) tidyFlows(k *call, t *flowTable, g *flowGroup, err error) error
 
 // removeFlow takes the entry of a rule away, or what of it is the rule's.
 func (d *Device) removeFlow(k *call, p flowPart) error {
-	tirs := slices.Clone(p.e.tirs)
-	if i := slices.Index(tirs, p.tirn); i >= 0 {
-		tirs = slices.Delete(tirs, i, i+1)
+	goals := slices.Clone(p.e.goals)
+	for _, x := range p.goals {
+		if i := slices.Index(goals, x); i >= 0 {
+			goals = slices.Delete(goals, i, i+1)
+		}
 	}
-	if len(tirs) > 0 {
-		p.e.tirs = tirs
-		return p.t.set(k, p.g, p.e, tirs, prm.FlowEntryChange)
+	if len(goals) > 0 {
+		p.e.goals = goals
+		return p.t.set(k, p.g, p.e, goals, prm.FlowEntryChange)
 	}
 	in := prm.NewIn(prm.OpDeleteFlowEntry, 0)
 	m := prm.DeleteFlowEntryIn(in)
-	m.SetTableType(prm.FlowTableNICReceive)
+	m.SetTableType(p.t.kind)
 	m.SetTableID(p.t.id)
 	m.SetFlowIndex(p.e.index)
 	if err := k.destroy(in); err != nil {
@@ -352,26 +404,27 @@ func (r *flowRule) destroy(k *call) error {
 	if r.matcher != nil {
 		r.matcher.refs--
 	}
+	for _, a := range r.actions {
+		a.refs--
+	}
 	return nil
 }
 
-// addRule makes a rule of entries for a QP; nil: the rule drops.
-func (u *Ucontext) addRule(k *call, q *qp, m *flowMatcher, wishes ...flowWish) (Handle, error) {
+// addRule makes a rule of entries that lead to a QP, too, if there is one.
+func (u *Ucontext) addRule(k *call, q *qp, m *flowMatcher, wishes ...flowWish) (Handle, *flowRule, error) {
 	r := &flowRule{qp: q, matcher: m}
 	for _, w := range wishes {
 		if q != nil {
-			w.tirn = q.packets.tirn
-		} else {
-			w.drop = true
+			w.goals = append(slices.Clone(w.goals), flowGoal{prm.FlowToTIR, q.packets.tirn})
 		}
 		p, err := u.dev.addFlow(k, w)
 		if err != nil {
 			for _, p := range r.parts {
 				if e := u.dev.removeFlow(k, p); e != nil {
-					return 0, e
+					return 0, nil, e
 				}
 			}
-			return 0, fmt.Errorf("create flow: %w", err)
+			return 0, nil, fmt.Errorf("create flow: %w", err)
 		}
 		r.parts = append(r.parts, p)
 	}
@@ -381,7 +434,7 @@ func (u *Ucontext) addRule(k *call, q *qp, m *flowMatcher, wishes ...flowWish) (
 	if m != nil {
 		m.refs++
 	}
-	return u.objs.add(r), nil
+	return u.objs.add(r), r, nil
 }
 
 // receiver is a QP that packets can be steered to.
@@ -415,6 +468,7 @@ func (u *Ucontext) DestroyFlow(c Caller, h Handle) error {
 
 // flowMatcher is a mask for rules in the terms of the device (MLX5_IB_OBJECT_FLOW_MATCHER).
 type flowMatcher struct {
+	kind uint32
 	prio int
 	mask flowMask
 	refs int
@@ -427,21 +481,33 @@ func (m *flowMatcher) destroy(*call) error {
 	return nil
 }
 
-// CreateFlowMatcher is MLX5_IB_METHOD_FLOW_MATCHER_CREATE of received packets. mask is of the device's match parameters, of which those of
-// criteria count. EOPNOTSUPP: others than the outer headers, which the device has no tables for.
-func (u *Ucontext) CreateFlowMatcher(c Caller, prio uint16, criteria uint8, mask []byte) (h Handle, err error) {
+// CreateFlowMatcher is MLX5_IB_METHOD_FLOW_MATCHER_CREATE of received packets, or of those that are sent (sent). mask is of the device's match
+// parameters, of which those of criteria count. EOPNOTSUPP: others than the outer headers, or a kind that the device has no tables for; ENOSPC, EINVAL: a
+// priority that there is not.
+func (u *Ucontext) CreateFlowMatcher(c Caller, sent bool, prio uint16, criteria uint8, mask []byte) (h Handle, err error) {
 	err = u.do(c, func(*call) error {
 		if err := u.maySteer(); err != nil {
 			return err
 		}
 		m := &flowMatcher{}
+		if sent && !u.dev.caps.steering.sends {
+			return fmt.Errorf("matcher of packets that are sent: %w", syscall.EOPNOTSUPP)
+		}
 		if criteria&^prm.FlowMatchOuter != 0 {
 			return fmt.Errorf("matcher of headers %#x: %w", criteria, syscall.EOPNOTSUPP)
 		}
 		if criteria != 0 {
 			copy(m.mask[:], mask)
 		}
-		if m.prio, err = flowPriority(prio, m.mask[:], m.mask[:]); err == nil {
+		switch {
+		case !sent:
+			m.prio, err = flowPriority(prio, m.mask[:], m.mask[:])
+		case prio > 0:
+			err = fmt.Errorf("priority %d of packets that are sent: %w", prio, syscall.EINVAL)
+		default:
+			m.kind, m.prio = prm.FlowTableNICTransmit, flowEgress
+		}
+		if err == nil {
 			h = u.objs.add(m)
 		}
 		return err
@@ -454,28 +520,90 @@ func (u *Ucontext) DestroyFlowMatcher(c Caller, h Handle) error {
 	return destroyByHandle[*flowMatcher](u, c, h, "flow matcher")
 }
 
-// CreateMatchedFlow is MLX5_IB_METHOD_CREATE_FLOW: packets with the value of a matcher's fields go to a QP with a tag, or are dropped.
-func (u *Ucontext) CreateMatchedFlow(c Caller, matcher Handle, value []byte, to Handle, drop bool, tag uint32) (h Handle, err error) {
+// MatchedFlow is what MLX5_IB_METHOD_CREATE_FLOW takes: packets with the value of a matcher's fields are counted and changed, and go to a QP, or to a
+// TIR or table that a command has made, or are dropped. 0: no such object.
+type MatchedFlow struct {
+	Matcher, QP, Object Handle
+	Value               []byte
+	Drop                bool
+	Tag                 uint32
+	Counters, Actions   []Handle
+}
+
+// CreateMatchedFlow is MLX5_IB_METHOD_CREATE_FLOW. EINVAL: packets that are sent to a QP or TIR, received ones to nowhere, objects of the wrong kind.
+func (u *Ucontext) CreateMatchedFlow(c Caller, r MatchedFlow) (h Handle, err error) {
 	err = u.do(c, func(k *call) error {
 		if err := u.maySteer(); err != nil {
 			return err
 		}
-		m, err := lookup[*flowMatcher](&u.objs, matcher, "flow matcher")
+		m, err := lookup[*flowMatcher](&u.objs, r.Matcher, "flow matcher")
 		if err != nil {
 			return err
 		}
 		var q *qp
-		if !drop {
-			if q, err = u.receiver(to); err != nil {
+		if r.QP != 0 {
+			if q, err = u.receiver(r.QP); err != nil {
 				return err
 			}
 		}
-		w := flowWish{prio: m.prio, mask: m.mask, tag: tag}
-		copy(w.value[:], value)
-		h, err = u.addRule(k, q, m, w)
-		return err
+		w := flowWish{prio: m.prio, mask: m.mask, flowActs: flowActs{tag: r.Tag, drop: r.Drop}}
+		copy(w.value[:], r.Value)
+		actions, err := u.fillWish(&w, m.kind, &r)
+		if err != nil {
+			return err
+		}
+		sent := m.kind == prm.FlowTableNICTransmit
+		nowhere := !r.Drop && r.QP == 0 && r.Object == 0
+		if sent && (r.QP != 0 || slices.ContainsFunc(w.goals, func(x flowGoal) bool { return x.kind == prm.FlowToTIR })) || !sent && nowhere {
+			return fmt.Errorf("flow of packets that are sent: %v, to nowhere: %v: %w", sent, nowhere, syscall.EINVAL)
+		}
+		var rule *flowRule
+		if h, rule, err = u.addRule(k, q, m, w); err != nil {
+			return err
+		}
+		for _, a := range actions {
+			a.refs++
+		}
+		rule.actions = actions
+		return nil
 	})
 	return h, err
+}
+
+// fillWish finds the objects that a rule names.
+func (u *Ucontext) fillWish(w *flowWish, kind uint32, r *MatchedFlow) (actions []*flowAction, err error) {
+	if r.Object != 0 {
+		o, err := lookup[*devxObject](&u.objs, r.Object, "object of a command")
+		if err != nil {
+			return nil, err
+		}
+		to, ok := map[prm.Opcode]uint32{prm.OpCreateFlowTable: prm.FlowToTable, prm.OpCreateTIR: prm.FlowToTIR}[o.made]
+		if !ok {
+			return nil, fmt.Errorf("a flow to what %v makes: %w", o.made, syscall.EINVAL)
+		}
+		w.goals = append(w.goals, flowGoal{to, o.num})
+	}
+	for _, h := range r.Counters {
+		o, err := lookup[*devxObject](&u.objs, h, "object of a command")
+		if err != nil {
+			return nil, err
+		}
+		if o.made != prm.OpAllocFlowCounter {
+			return nil, fmt.Errorf("a flow counted by what %v makes: %w", o.made, syscall.EINVAL)
+		}
+		w.goals = append(w.goals, flowGoal{flowToCounter, o.num})
+	}
+	for _, h := range r.Actions {
+		a, err := lookup[*flowAction](&u.objs, h, "flow action")
+		if err != nil {
+			return nil, err
+		}
+		if err := a.join(&w.flowActs, kind); err != nil {
+			return nil, err
+		}
+		actions = append(actions, a)
+	}
+	return actions, nil
 }
 
 // flowPriority is the driver's priority of a program's (ib_prio_to_core_prio; flow_is_multicast_only for rules of multicast addresses).

@@ -62,7 +62,7 @@ func (u *Ucontext) CreateFlow(c Caller, r FlowReq) (h Handle, err error) {
 		if wishes[0].drop {
 			q = nil
 		}
-		h, err = u.addRule(k, q, nil, wishes...)
+		h, _, err = u.addRule(k, q, nil, wishes...)
 		return err
 	})
 	return h, err
@@ -77,7 +77,7 @@ func (u *Ucontext) flowWishes(r *FlowReq) ([]flowWish, error) {
 	case r.Flags != 0 || r.Type > FlowMulticastDefault:
 		return nil, fmt.Errorf("rule of type %d, flags %#x, is not modelled: %w", r.Type, r.Flags, syscall.EOPNOTSUPP)
 	}
-	w := flowWish{tag: defaultFlowTag}
+	w := flowWish{flowActs: flowActs{tag: defaultFlowTag}}
 	for _, s := range r.Specs {
 		if err := w.match(s); err != nil {
 			return nil, err

@@ -14,8 +14,8 @@ import (
 type mr struct {
 	u   *Ucontext
 	pd  *pd
-	mem *umem // nil of device memory
-	dm  *DM   // or nil
+	mem *umem     // nil of device memory
+	dm  deviceMem // or nil
 	// dmLength is how many bytes of dm the region covers.
 	dmLength uint64
 	mkey     uint32
@@ -252,7 +252,7 @@ func (m *mr) destroy(k *call) error {
 	m.unpage(k)
 	m.pd.refs--
 	if m.dm != nil {
-		m.dm.refs--
+		m.dm.refer(-1)
 	}
 	m.u.dev.res.MR--
 	return nil

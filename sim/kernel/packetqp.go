@@ -14,6 +14,7 @@ import (
 type packetQP struct {
 	sq, rq           packetQueue
 	tisn, tirn       uint32
+	tirAt            uint64 // where entries of programs find the TIR; 0: none do
 	hasSQ, hasRQ     bool
 	table            *wqTable // nil: it has queues of its own
 	flags            uint32   // of the creation
@@ -67,8 +68,15 @@ func (c *caps) packetCaps(k *call, g prm.HCACap) error {
 	if err != nil {
 		return err
 	}
-	r := prm.NICFlowTableCap(page).Receive()
-	c.logFlowTable = min(r.LogMaxSize(), maxLogFlowTable)
+	t := prm.NICFlowTableCap(page)
+	c.logFlowTable = min(t.Receive().LogMaxSize(), maxLogFlowTable)
+	var memory prm.DeviceMemCap
+	if t.Receive().SWOwner() {
+		if memory, err = k.queryCap(prm.CapDeviceMem, prm.CapModeCurrent); err != nil {
+			return err
+		}
+	}
+	c.steers(t, memory)
 	return nil
 }
 
@@ -178,6 +186,9 @@ func (p *packetQP) createReceive(k *call, q *qp, r *QPReq, uidx uint32, db uint6
 		return err
 	}
 	p.tirn = prm.CreateTIROut(out).TIRN()
+	if k.d.caps.steering.programs {
+		p.tirAt = prm.CreateTIROut(out).ICMAddress()
+	}
 	return nil
 }
 

@@ -43,7 +43,10 @@ type QPResp struct {
 }
 
 // PacketNumbers are the device's numbers of a raw packet QP's queues and of what leads to them; 0: there is none.
-type PacketNumbers struct{ TIRN, TISN, RQN, SQN uint32 }
+type PacketNumbers struct {
+	TIRN, TISN, RQN, SQN uint32
+	TIRAddress           uint64 // where flow table entries that programs write find the TIR
+}
 
 // queuePair is a handle of a QP: the QP itself, or one of those of an XRC target.
 type queuePair interface {

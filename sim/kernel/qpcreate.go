@@ -35,7 +35,7 @@ func (u *Ucontext) CreateQP(c Caller, r QPReq) (h Handle, resp QPResp, err error
 			resp.BFRegIndex = bfreg.Gross(q.bfreg)
 		}
 		if p := q.packets; p != nil {
-			resp.Packets = PacketNumbers{TIRN: p.tirn, TISN: p.tisn, RQN: p.rq.num, SQN: p.sq.num}
+			resp.Packets = PacketNumbers{TIRN: p.tirn, TISN: p.tisn, RQN: p.rq.num, SQN: p.sq.num, TIRAddress: p.tirAt}
 		}
 		return nil
 	})

@@ -22,6 +22,7 @@ type Process struct {
 	MemlockLimit uint64
 	IPCLock      bool
 	NetRaw       bool // CAP_NET_RAW
+	RawIO        bool // CAP_SYS_RAWIO
 	// NetBindService is CAP_NET_BIND_SERVICE, by which ports below 1024 are bound.
 	NetBindService bool
 	// RAM bounds what processes pin together; nil: what they have is enough of a limit.

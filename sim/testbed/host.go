@@ -43,7 +43,7 @@ func (h *host) NewProcess(t verbs.Thread, env map[string]string) (verbs.Process,
 func (h *host) newProcess(env map[string]string) *process {
 	p := &process{host: h, name: fmt.Sprintf("%s/p%d", h.name, len(h.tb.procs)+1), devs: map[*device]verbs.Device{}}
 	p.lib = provider.Process{
-		K:   &kernel.Process{Name: p.name, Space: mem.NewSpace(h.mem), IPCLock: true, NetRaw: true, NetBindService: true},
+		K:   &kernel.Process{Name: p.name, Space: mem.NewSpace(h.mem), IPCLock: true, NetRaw: true, RawIO: true, NetBindService: true},
 		Mem: h.mem, Env: maps.Clone(env), PageSize: h.PageSize(), Params: &h.tb.cfg.Profile.Provider,
 		Folder:       &h.folder,
 		CopiesOnFork: h.tb.cfg.Profile.Kernel.Generation != kernel.Static, // which is 4.16

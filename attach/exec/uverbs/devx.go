@@ -29,7 +29,7 @@ func (f *File) devxCommand(k *uapi.Call, in, out uint16) (cmd, answer []byte, er
 	return cmd, make([]byte, room), err
 }
 
-// devxOther is DEVX_OTHER, with the page of a capability: the current one, or the most that a driver can have. Nothing else is modelled.
+// devxOther is DEVX_OTHER: the page of a capability, the current one or the most that a driver can have, or another command that is of no object.
 func (f *File) devxOther(k *uapi.Call) error {
 	in, out, err := f.devxCommand(k, uapi.DEVXOtherIn, uapi.DEVXOtherOut)
 	if err != nil {
@@ -37,7 +37,11 @@ func (f *File) devxOther(k *uapi.Call) error {
 	}
 	mod := prm.CmdIn(in).OpMod()
 	if op := prm.CmdIn(in).Opcode(); op != prm.OpQueryHCACap {
-		return fmt.Errorf("%v by a program: %w: %w", op, errNotModelled, syscall.EINVAL)
+		err := f.u.GeneralCommand(noCaller, in, out)
+		if err == nil || errors.Is(err, syscall.EREMOTEIO) {
+			return errors.Join(k.Out(uapi.DEVXOtherOut, out), err)
+		}
+		return err
 	}
 	page, err := f.u.Capability(noCaller, mod>>1, mod&1)
 	if err != nil {
@@ -66,28 +70,52 @@ func (f *File) createDevxObject(k *uapi.Call) error {
 	if err != nil {
 		return err
 	}
-	if page, ok := registersOf(in); ok {
-		f.others[uint32(h)] = page
-		f.pages.AddOther(page)
-	}
+	f.announce(uint32(h), in, out)
 	err = errors.Join(k.Out(uapi.DEVXObjCreateOut, out), k.SetNew(uapi.DEVXObjCreateHandle, uint64(h)))
 	return undo(err, func() error { return f.releaseDevxObject(uint32(h)) })
 }
 
-// registersOf is where in BAR 0 the registers of a queue lie that a command makes.
-func registersOf(in []byte) (off uint64, ok bool) {
-	op, uar := prm.CmdIn(in).Opcode(), uint32(0)
+// announce tells the session of a queue that a command has made: where it rings, and of a QP where its ring and its record are.
+func (f *File) announce(h uint32, in, out []byte) {
+	op := prm.CmdIn(in).Opcode()
 	if op != prm.OpCreateQP && op != prm.OpCreateCQ {
-		return 0, false
+		return
 	}
 	cmd := prm.NewIn(op, 0) // whole
 	copy(cmd, in)
-	if op == prm.OpCreateQP {
-		uar = prm.CreateQPIn(cmd).QPC().UARPage()
-	} else {
-		uar = prm.CreateCQIn(cmd).CQC().UARPage()
+	if op == prm.OpCreateCQ {
+		off := uint64(prm.CreateCQIn(cmd).CQC().UARPage()) * prm.UARPageSize
+		f.others[h] = off
+		f.pages.AddOther(off)
+		return
 	}
-	return uint64(uar) * prm.UARPageSize, true
+	m := prm.CreateQPIn(cmd)
+	c := m.QPC()
+	q := &QP{QPN: prm.CreateQPOut(out).QPN(), UAROff: uint64(c.UARPage()) * prm.UARPageSize, BFReg: AnyBFReg, ByCommand: true}
+	q.RQAddr = f.u.UmemAddress(m.WQUmemID()) + m.WQUmemOffset()
+	q.SQAddr = q.RQAddr
+	if c.RQType() == prm.RQTypeRegular {
+		q.RQCount, q.RQShift = 1<<c.LogRQSize(), c.LogRQStride()+4
+		q.SQAddr += uint64(q.RQCount) << q.RQShift
+	}
+	if !c.NoSQ() {
+		q.SQCount = 1 << c.LogSQSize()
+	}
+	q.DBAddr = f.u.UmemAddress(c.DBRUmemID()) + c.DBRAddr()
+	f.commandQPs[h] = q
+	f.pages.AddQP(q)
+}
+
+// withdraw takes back what announce has told.
+func (f *File) withdraw(h uint32) {
+	if off, ok := f.others[h]; ok {
+		f.pages.RemoveOther(off)
+		delete(f.others, h)
+	}
+	if q, ok := f.commandQPs[h]; ok {
+		f.pages.RemoveQP(q)
+		delete(f.commandQPs, h)
+	}
 }
 
 // destroyDevxObject is DEVX_OBJ_DESTROY.
@@ -100,10 +128,7 @@ func (f *File) releaseDevxObject(h uint32) error {
 	if err := f.u.DestroyObject(noCaller, kernelHandle(h)); err != nil {
 		return err
 	}
-	if off, ok := f.others[h]; ok {
-		f.pages.RemoveOther(off)
-		delete(f.others, h)
-	}
+	f.withdraw(h)
 	return nil
 }
 

@@ -19,6 +19,9 @@ type deviceMemory struct {
 
 // allocDM is DM_ALLOC with mlx5's attributes.
 func (f *File) allocDM(k *uapi.Call) error {
+	if t := k.Value(uapi.DMAllocType); t != 0 {
+		return f.allocSteering(k, t)
+	}
 	o, err := f.u.AllocDM(noCaller, kernel.DMReq{
 		Length: k.Value(uapi.DMAllocLength), LogAlign: uint32(k.Value(uapi.DMAllocAlignment)), Type: k.Value(uapi.DMAllocType),
 	})
@@ -36,6 +39,18 @@ func (f *File) allocDM(k *uapi.Call) error {
 	return undo(err, func() error { return f.releaseDM(h) })
 }
 
+// allocSteering is DM_ALLOC of memory for flow steering, which no program can map.
+func (f *File) allocSteering(k *uapi.Call, typ uint64) error {
+	h, addr, err := f.u.AllocSteeringMemory(noCaller, kernel.DMReq{
+		Length: k.Value(uapi.DMAllocLength), LogAlign: uint32(k.Value(uapi.DMAllocAlignment)), Type: typ,
+	})
+	if err != nil {
+		return err
+	}
+	err = errors.Join(k.Out64(uapi.DMAllocStartOffset, addr), k.SetNew(uapi.DMAllocHandle, uint64(h)))
+	return undo(err, func() error { return f.u.FreeDM(noCaller, h) })
+}
+
 // freeDM is DM_FREE.
 func (f *File) freeDM(k *uapi.Call) error {
 	h, _ := k.Handle(uapi.DMFreeHandle)
@@ -46,8 +61,10 @@ func (f *File) releaseDM(h uint32) error {
 	if err := f.u.FreeDM(noCaller, kernelHandle(h)); err != nil {
 		return err
 	}
-	f.pages.UnmapMemory(f.memory[h].page)
-	delete(f.memory, h)
+	if m, ok := f.memory[h]; ok {
+		f.pages.UnmapMemory(m.page)
+		delete(f.memory, h)
+	}
 	return nil
 }
 

@@ -5,6 +5,7 @@ package uverbs
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/sim/kernel"
@@ -197,34 +198,57 @@ func (f *File) createFlow(w *uapi.Write) error {
 	return undo(w.Respond(a), func() error { return f.u.DestroyFlow(noCaller, h) })
 }
 
-// createMatcher is FLOW_MATCHER_CREATE of received packets: the device has tables for these only.
+// createMatcher is FLOW_MATCHER_CREATE of received packets, or of those that are sent. Flags are an older way to ask for these (mlx5_ib_matcher_ns).
 func (f *File) createMatcher(k *uapi.Call) error {
-	const receive = 0 // MLX5_IB_UAPI_FLOW_TABLE_TYPE_NIC_RX
-	if k.Value(uapi.MatcherCreateTable) != receive || k.Value(uapi.MatcherCreateFlags) != 0 {
-		return fmt.Errorf("FLOW_MATCHER_CREATE of table %d, flags %#x: %w: %w", k.Value(uapi.MatcherCreateTable), k.Value(uapi.MatcherCreateFlags), errNotModelled, syscall.EOPNOTSUPP)
+	const receive, send = 0, 1 // MLX5_IB_UAPI_FLOW_TABLE_TYPE_NIC_RX, _NIC_TX
+	table, flags := k.Value(uapi.MatcherCreateTable), k.Value(uapi.MatcherCreateFlags)
+	switch {
+	case k.Has(uapi.MatcherCreateTable) && k.Has(uapi.MatcherCreateFlags), flags&^uapi.FlowEgress != 0:
+		return fmt.Errorf("FLOW_MATCHER_CREATE of table %d, flags %#x: %w", table, flags, syscall.EINVAL)
+	case flags != 0:
+		table = send
+	case table != receive && table != send:
+		return fmt.Errorf("FLOW_MATCHER_CREATE of table %d: %w: %w", table, errNotModelled, syscall.EOPNOTSUPP)
 	}
 	mask, err := k.In(uapi.MatcherCreateMask, k.Len(uapi.MatcherCreateMask))
 	if err != nil {
 		return err
 	}
-	h, err := f.u.CreateFlowMatcher(noCaller, uint16(k.Value(uapi.MatcherCreateType)), uint8(k.Value(uapi.MatcherCreateCriteria)), mask)
+	h, err := f.u.CreateFlowMatcher(noCaller, table == send, uint16(k.Value(uapi.MatcherCreateType)), uint8(k.Value(uapi.MatcherCreateCriteria)), mask)
 	if err != nil {
 		return err
 	}
 	return undo(k.SetNew(uapi.MatcherCreateHandle, uint64(h)), func() error { return f.u.DestroyFlowMatcher(noCaller, h) })
 }
 
-// createMatchedFlow is the driver's CREATE_FLOW: to a QP, or to nowhere.
+// handles is an attribute that is an array of handles.
+func handles(k *uapi.Call, id uint16) (list []kernel.Handle, err error) {
+	if !k.Has(id) {
+		return nil, nil
+	}
+	n := k.Len(id)
+	if n%4 != 0 || n > 4*uapi.FlowMaxActions {
+		return nil, fmt.Errorf("attribute %#x: %d bytes of handles: %w", id, n, syscall.EINVAL)
+	}
+	b, err := k.In(id, n)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range uapi.Handles(b, n/4) {
+		list = append(list, kernelHandle(h))
+	}
+	return list, nil
+}
+
+// createMatchedFlow is the driver's CREATE_FLOW.
 func (f *File) createMatchedFlow(k *uapi.Call) error {
 	flags := k.Value(uapi.FlowCreateFlags)
-	for _, id := range [...]uint16{uapi.FlowCreateDEVX, uapi.FlowCreateActions, uapi.FlowCreateCounters, uapi.FlowCreateOffset} {
-		if k.Has(id) {
-			return fmt.Errorf("MLX5_CREATE_FLOW with attribute %#x: %w: %w", id, errNotModelled, syscall.EOPNOTSUPP)
-		}
-	}
 	drop := flags&uapi.FlowCreateDrop != 0
-	if flags&^uapi.FlowCreateDrop != 0 || drop == k.Has(uapi.FlowCreateQP) {
-		return fmt.Errorf("MLX5_CREATE_FLOW with flags %#x, QP %v: %w", flags, k.Has(uapi.FlowCreateQP), syscall.EINVAL)
+	switch {
+	case flags&uapi.FlowCreateDefaultMiss != 0:
+		return fmt.Errorf("MLX5_CREATE_FLOW to the default: %w: %w", errNotModelled, syscall.EOPNOTSUPP)
+	case flags&^uapi.FlowCreateDrop != 0, drop && (k.Has(uapi.FlowCreateQP) || k.Has(uapi.FlowCreateDEVX)), k.Has(uapi.FlowCreateQP) && k.Has(uapi.FlowCreateDEVX):
+		return fmt.Errorf("MLX5_CREATE_FLOW with flags %#x, QP %v, object %v: %w", flags, k.Has(uapi.FlowCreateQP), k.Has(uapi.FlowCreateDEVX), syscall.EINVAL)
 	}
 	value, err := k.In(uapi.FlowCreateValue, k.Len(uapi.FlowCreateValue))
 	if err != nil {
@@ -233,13 +257,62 @@ func (f *File) createMatchedFlow(k *uapi.Call) error {
 	if len(value) > uapi.MatchParamsSize {
 		return fmt.Errorf("MLX5_CREATE_FLOW with a value of %d bytes: %w", len(value), syscall.EINVAL)
 	}
-	matcher, _ := k.Handle(uapi.FlowCreateMatcher)
-	to, _ := k.Handle(uapi.FlowCreateQP)
-	h, err := f.u.CreateMatchedFlow(noCaller, kernelHandle(matcher), value, kernelHandle(to), drop, uint32(k.Value(uapi.FlowCreateTag)))
+	r := kernel.MatchedFlow{Value: value, Drop: drop, Tag: uint32(k.Value(uapi.FlowCreateTag))}
+	for _, o := range [...]struct {
+		id uint16
+		h  *kernel.Handle
+	}{{uapi.FlowCreateMatcher, &r.Matcher}, {uapi.FlowCreateQP, &r.QP}, {uapi.FlowCreateDEVX, &r.Object}} {
+		if h, ok := k.Handle(o.id); ok {
+			*o.h = kernelHandle(h)
+		}
+	}
+	if r.Counters, err = handles(k, uapi.FlowCreateCounters); err != nil {
+		return err
+	}
+	if r.Actions, err = handles(k, uapi.FlowCreateActions); err != nil {
+		return err
+	}
+	// An offset counts in an object of several counters, of which there are none.
+	offsets, err := handles(k, uapi.FlowCreateOffset)
+	if err != nil {
+		return err
+	}
+	if len(offsets) > len(r.Counters) || slices.ContainsFunc(offsets, func(n kernel.Handle) bool { return n != 0 }) {
+		return fmt.Errorf("MLX5_CREATE_FLOW with counters at %v: %w", offsets, syscall.EINVAL)
+	}
+	h, err := f.u.CreateMatchedFlow(noCaller, r)
 	if err != nil {
 		return err
 	}
 	return undo(k.SetNew(uapi.FlowCreateHandle, uint64(h)), func() error { return f.u.DestroyFlow(noCaller, h) })
+}
+
+// createModifyHeader is FLOW_ACTION_CREATE_MODIFY_HEADER.
+func (f *File) createModifyHeader(k *uapi.Call) error {
+	changes, err := k.In(uapi.ModifyHeaderActions, k.Len(uapi.ModifyHeaderActions))
+	if err != nil {
+		return err
+	}
+	h, err := f.u.CreateModifyHeader(noCaller, k.Value(uapi.ModifyHeaderTable), changes)
+	if err != nil {
+		return err
+	}
+	return undo(k.SetNew(uapi.ModifyHeaderHandle, uint64(h)), func() error { return f.u.DestroyFlowAction(noCaller, h) })
+}
+
+// createPacketReformat is FLOW_ACTION_CREATE_PACKET_REFORMAT.
+func (f *File) createPacketReformat(k *uapi.Call) (err error) {
+	var headers []byte
+	if k.Has(uapi.ReformatData) {
+		if headers, err = k.In(uapi.ReformatData, k.Len(uapi.ReformatData)); err != nil {
+			return err
+		}
+	}
+	h, err := f.u.CreatePacketReformat(noCaller, k.Value(uapi.ReformatType), k.Value(uapi.ReformatTable), headers)
+	if err != nil {
+		return err
+	}
+	return undo(k.SetNew(uapi.ReformatHandle, uint64(h)), func() error { return f.u.DestroyFlowAction(noCaller, h) })
 }
 
 // fillPackets is what QUERY_DEVICE says of raw packets and RSS.

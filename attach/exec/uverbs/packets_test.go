@@ -246,8 +246,10 @@ func TestCommandsOfPrograms(t *testing.T) {
 	q := client.New(x.proc, uapi.ObjectDEVXObj, uapi.DEVXObjQuery).Object(uapi.DEVXObjModifyHandle, h).In(uapi.DEVXObjModifyIn, prm.NewIn(prm.OpQueryCQ, 0))
 	q.Out(uapi.DEVXObjModifyOut, prm.QueryCQOutSize)
 	x.refuse("a query of another CQ", q, syscall.EINVAL)
+	c, _ = create(func(m prm.CreateCQIn) { m.SetCQUmemValid(false); m.CQC().SetDBRUmemValid(false) }) // the driver sets them
+	x.do("CREATE_CQ that does not name its memory as such", c)
+	x.do("DEVX_OBJ_DESTROY", client.New(x.proc, uapi.ObjectDEVXObj, uapi.DEVXObjDestroy).Object(uapi.DEVXObjDestroyHandle, c.Result(uapi.DEVXObjCreateHandle)))
 	for what, edit := range map[string]func(m prm.CreateCQIn){
-		"bus addresses":        func(m prm.CreateCQIn) { m.SetCQUmemValid(false) },
 		"memory of others":     func(m prm.CreateCQIn) { m.SetCQUmemID(umem + 1) },
 		"more than the memory": func(m prm.CreateCQIn) { m.CQC().SetLogCQSize(8) },
 		"a record behind it":   func(m prm.CreateCQIn) { m.CQC().SetDBRAddr(8192) },

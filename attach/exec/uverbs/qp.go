@@ -210,6 +210,10 @@ func (f *File) answerQP(k *uapi.Call, q *qp, resp *kernel.QPResp) error {
 			d.SetCompMask(d.CompMask() | n.bit)
 		}
 	}
+	if a := resp.Packets.TIRAddress; a != 0 {
+		d.SetTIRICMAddr(a)
+		d.SetCompMask(d.CompMask() | uapi.QPRespTIRICMAddr)
+	}
 	return errors.Join(k.OutStruct(uapi.QPCreateRspCap, n), k.Out32(uapi.QPCreateRspQPN, q.QPN), k.Out(uapi.AttrUHWOut, d),
 		k.SetNew(uapi.QPCreateHandle, uint64(q.h)))
 }

@@ -38,12 +38,15 @@ type unplugged struct{}
 
 func (unplugged) Receive(f *roce.Frame) { f.Release() }
 
-func newMachine(t testing.TB) *machine {
+func newMachine(t testing.TB) *machine { return newMachineOf(t, func(*hca.Params) {}) }
+
+func newMachineOf(t testing.TB, edit func(p *hca.Params)) *machine {
 	t.Helper()
 	p, err := profile.Load("connectx-5")
 	if err != nil {
 		t.Fatal(err)
 	}
+	edit(&p.HCA)
 	m := &machine{eng: sim.New(sim.Options{Seed: 1}), mem: mem.New(1 << 30)}
 	m.link = pcie.NewLink(m.eng, m.mem, p.PCIe)
 	id := hca.Identity{GUID: 0x0002c90300000101, MAC: [6]byte{2, 2, 0xc9, 0, 1, 1}, IPv4: [4]byte{10, 1, 0, 1}, BoardID: "SIM0000000001", Packets: true}

@@ -84,6 +84,7 @@ type testQP struct {
 	sq          int // where in buf the send ring begins
 	sent        uint16
 	half        uint32
+	answer      uapi.MLX5CreateQPResp
 }
 
 const (
@@ -123,6 +124,7 @@ func (x *rig) qpCall(pd uint32, cq *testCQ, change func(uapi.MLX5CreateQP)) (*cl
 	c.Out(uapi.QPCreateRspCap, uapi.QPCapSize)
 	qpn := c.Out(uapi.QPCreateRspQPN, 4)
 	uhw := c.Out(uapi.AttrUHWOut, uapi.MLX5CreateQPRespSize)
+	q.answer = uhw
 	return c, q, func() (uint32, uint32) {
 		return uint32(qpn[0]) | uint32(qpn[1])<<8 | uint32(qpn[2])<<16, uapi.MLX5CreateQPResp(uhw).BFRegIndex()
 	}

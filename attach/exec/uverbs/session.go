@@ -60,8 +60,7 @@ type Pages interface {
 	RemoveQP(q *QP)
 	AddCQ(q *CQ)
 	RemoveCQ(q *CQ)
-	// AddOther and RemoveOther announce and withdraw a queue of the page at off in BAR 0 that a program has made by a command of its own, and of
-	// which nobody knows more.
+	// AddOther and RemoveOther announce and withdraw a CQ of the page at off in BAR 0 that a program has made by a command of its own.
 	AddOther(off uint64)
 	RemoveOther(off uint64)
 	// MoveCQ announces that the ring of a CQ has moved; was is the CQ before that.
@@ -96,6 +95,7 @@ type QP struct {
 	UAROff     uint64 // where in BAR 0 its UAR page lies; with BFReg the register it rings
 	BFReg      uint32 // of the page: 0 to 3, or AnyBFReg
 	UserHandle uint64
+	ByCommand  bool // the program has made it by a command of its own
 }
 
 // AnyBFReg says that the library has chosen the register within the page by itself.

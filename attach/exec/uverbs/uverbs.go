@@ -44,21 +44,22 @@ type File struct {
 	proc  *kernel.Process
 	pages Pages
 
-	u        *kernel.Ucontext
-	static   []*cpu.Mapping          // UAR pages of the static table
-	dyn      map[uint32]*cpu.Mapping // and of its dynamic part, by index
-	objects  map[uint32]*uarObject   // UAR objects by handle
-	memory   map[uint32]*deviceMemory
-	others   map[uint32]uint64 // where in BAR 0 queues of commands ring, by handle
-	qps      map[uint32]*qp    // by handle
-	cqs      map[uint32]*cq
-	srqs     map[uint32]*srq
-	xrcds    map[uint32]bool   // open handles of XRC domains
-	owners   map[uint64]*owner // the queues that events are about, by the kernel's cookie
-	cookies  uint64
-	channels map[Inode]*channel
-	resp     kernel.UcontextResp // of GET_CONTEXT
-	async    *eventPipe
+	u          *kernel.Ucontext
+	static     []*cpu.Mapping          // UAR pages of the static table
+	dyn        map[uint32]*cpu.Mapping // and of its dynamic part, by index
+	objects    map[uint32]*uarObject   // UAR objects by handle
+	memory     map[uint32]*deviceMemory
+	others     map[uint32]uint64 // where in BAR 0 queues of commands ring, by handle
+	commandQPs map[uint32]*QP    // that programs have made by commands of their own
+	qps        map[uint32]*qp    // by handle
+	cqs        map[uint32]*cq
+	srqs       map[uint32]*srq
+	xrcds      map[uint32]bool   // open handles of XRC domains
+	owners     map[uint64]*owner // the queues that events are about, by the kernel's cookie
+	cookies    uint64
+	channels   map[Inode]*channel
+	resp       kernel.UcontextResp // of GET_CONTEXT
+	async      *eventPipe
 	// more are the files for asynchronous events of contexts that were imported from this file's. Each has the events of ports,
 	// and those of the queues that were made with it.
 	more    []*eventPipe
@@ -70,7 +71,7 @@ type File struct {
 // Open makes an open device file of dev for process p.
 func Open(dev *kernel.Device, p *kernel.Process, pages Pages) *File {
 	return &File{
-		dev: dev, proc: p, pages: pages, dyn: map[uint32]*cpu.Mapping{}, objects: map[uint32]*uarObject{}, memory: map[uint32]*deviceMemory{}, others: map[uint32]uint64{}, qps: map[uint32]*qp{},
+		dev: dev, proc: p, pages: pages, dyn: map[uint32]*cpu.Mapping{}, objects: map[uint32]*uarObject{}, memory: map[uint32]*deviceMemory{}, others: map[uint32]uint64{}, commandQPs: map[uint32]*QP{}, qps: map[uint32]*qp{},
 		cqs: map[uint32]*cq{}, srqs: map[uint32]*srq{}, xrcds: map[uint32]bool{}, clocks: map[uint64]bool{}, owners: map[uint64]*owner{}, channels: map[Inode]*channel{},
 	}
 }
@@ -185,10 +186,12 @@ func (f *File) Close() {
 	for _, h := range newestFirst(f.srqs) {
 		f.pages.RemoveSRQ(&f.srqs[h].SRQ)
 	}
-	for _, off := range f.others {
-		f.pages.RemoveOther(off)
+	for _, h := range newestFirst(f.commandQPs) {
+		f.withdraw(h)
 	}
-	clear(f.others)
+	for _, h := range newestFirst(f.others) {
+		f.withdraw(h)
+	}
 	if f.u != nil {
 		f.u.Close(noCaller)
 		f.unmapAll()
