@@ -688,3 +688,36 @@ func TestTags(t *testing.T) {
 		}
 	}
 }
+
+// TestSteeringAllocatesNothing: a packet that entries of a program tag and send on, and one that they look into, cost no memory in steady state.
+func TestSteeringAllocatesNothing(t *testing.T) {
+	p := newProgram(t)
+	p.b.icmAt(icmEntries)
+	_, tir := p.b.tirAddress()
+	s := &p.b.d.nic.steering
+	s.roots[prm.FlowTableNICTransmit] = &flowTable{kind: prm.FlowTableNICTransmit, sw: true, at: icmEntries}
+	s.roots[prm.FlowTableNICReceive] = &flowTable{kind: prm.FlowTableNICReceive, sw: true, at: icmEntries + prm.STESize}
+	p.b.write(icmEntries, ste(prm.STETransmit, func(e prm.STE) {
+		e.SetActionType(prm.STEPushVLAN)
+		e.SetActionData(0x8100_0001)
+		e.PutNext(icmAllowTx, 1)
+	}), ste(prm.STEReceive, func(e prm.STE) {
+		e.SetLookupType(lookSrc)
+		e.PutNext(tir, 1)
+	}))
+	data := p.packet()
+	n := testing.AllocsPerRun(100, func() {
+		f := p.b.d.frames.GetPlain(len(data))
+		copy(f.B, data)
+		for _, f := range s.send(f) {
+			h := ether.Parse(f.B)
+			for _, hit := range s.receive(f, &h) {
+				hit.f.Release()
+			}
+			f.Release()
+		}
+	})
+	if n > 0 {
+		t.Errorf("%v allocations a packet", n)
+	}
+}

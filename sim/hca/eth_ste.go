@@ -75,7 +75,11 @@ func headersTag(t []byte, look uint32, b []byte, h *ether.Headers) bool {
 		v.SetSMACHigh(uint32(src >> 32))
 		v.SetSMACLow(uint32(src))
 		v.SetL3Type(l3Type(h))
-		setTag(v, b, h)
+		first := firstTagOf(b, h)
+		v.SetFirstQualifier(first.qualifier)
+		v.SetFirstPriority(first.priority)
+		v.SetFirstCFI(first.cfi)
+		v.SetFirstVID(first.vid)
 	case lookDst6Out, lookDst6In, lookDst6:
 		if h.Version == 6 {
 			copy(t, h.DstIP(b))
@@ -175,7 +179,11 @@ func l2Tag(t, b []byte, h *ether.Headers, addr ether.Field) {
 	v.SetMACHigh(uint32(mac >> 16))
 	v.SetMACLow(uint32(mac & 0xffff))
 	v.SetEtherType(uint32(h.Type))
-	setTag(v, b, h)
+	first := firstTagOf(b, h)
+	v.SetFirstQualifier(first.qualifier)
+	v.SetFirstPriority(first.priority)
+	v.SetFirstCFI(first.cfi)
+	v.SetFirstVID(first.vid)
 	if h.Net >= roce.EthernetSize+2*roce.VLANSize {
 		second := roce.VLAN(b[roce.EthernetSize+roce.VLANSize:])
 		v.SetSecondQualifier(qualifier(roce.VLAN(b[roce.EthernetSize:]).Type()))
@@ -199,24 +207,24 @@ func tunnelTag(t, b []byte, h *ether.Headers, vni uint32) {
 	v.SetVNI(vni)
 	v.SetFragmented(h.Fragment)
 	v.SetL3Type(l3Type(h))
-	setTag(v, b, h)
+	first := firstTagOf(b, h)
+	v.SetFirstQualifier(first.qualifier)
+	v.SetFirstPriority(first.priority)
+	v.SetFirstCFI(first.cfi)
+	v.SetFirstVID(first.vid)
 }
 
-// tagged are the tags with a VLAN tag.
-type tagged interface {
-	SetFirstPriority(uint32)
-	SetFirstCFI(bool)
-	SetFirstVID(uint32)
-	SetFirstQualifier(uint32)
+// firstTag is the first VLAN tag of a packet as tags have it; without one it is 0.
+type firstTag struct {
+	qualifier, priority, vid uint32
+	cfi                      bool
 }
 
-func setTag[T tagged](v T, b []byte, h *ether.Headers) {
+func firstTagOf(b []byte, h *ether.Headers) (t firstTag) {
 	if h.Tagged || h.STagged {
-		v.SetFirstQualifier(qualifier(roce.Ethernet(b).Type()))
-		v.SetFirstPriority(uint32(h.TCI >> 13))
-		v.SetFirstCFI(h.TCI&0x1000 != 0)
-		v.SetFirstVID(uint32(h.TCI & roce.VLANMask))
+		t = firstTag{qualifier(roce.Ethernet(b).Type()), uint32(h.TCI >> 13), uint32(h.TCI & roce.VLANMask), h.TCI&0x1000 != 0}
 	}
+	return t
 }
 
 // place is which of n entries a look-up goes to: the CRC of those bytes of the tag that a mask has (dr_ste_calc_hash_index).
