@@ -15,6 +15,7 @@ import (
 	"github.com/rdmasim/rdmasim/attach/exec/procmem"
 	"github.com/rdmasim/rdmasim/attach/pace"
 	"github.com/rdmasim/rdmasim/attach/sharedmem"
+	"github.com/rdmasim/rdmasim/attach/wire"
 	"github.com/rdmasim/rdmasim/sim"
 )
 
@@ -94,7 +95,7 @@ func newEngine(m *machine, streams *procmem.Streams, throttle bool) (*engine, er
 	e.pace.Before = e.showBefore
 	e.pfds = []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 	if m.wires != nil {
-		e.pace.Bound(wireLead)
+		e.pace.Bound(wire.Lead)
 		e.pollWires()
 	}
 	return e, nil

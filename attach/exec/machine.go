@@ -88,7 +88,7 @@ func newMachine(cfg *Config) (_ *machine, err error) {
 		return nil, err
 	}
 	if m.wires != nil {
-		p = onWire(p, m.leastMTU())
+		p = wire.Profile(p, m.leastMTU())
 		m.prof = p
 	}
 	for k := range cfg.Devices {
@@ -96,7 +96,7 @@ func newMachine(cfg *Config) (_ *machine, err error) {
 		d.link = pcie.NewLink(m.eng, m.mem, p.PCIe)
 		id := network.Identity(k)
 		if m.wires != nil {
-			id = wireIdentity(k, m.wires[k])
+			id = m.wires[k].Identity(k, MaxDevices)
 		}
 		id.Packets = m.wires == nil
 		d.hca = hca.New(m.eng, d.name, d.link, p.HCA, id)

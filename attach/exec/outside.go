@@ -7,34 +7,19 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/rdmasim/rdmasim/attach/network"
 	"github.com/rdmasim/rdmasim/attach/wire"
 	"github.com/rdmasim/rdmasim/roce"
-	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/hca"
 	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/sim/link"
-	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
 // With Config.Wire each device has a UDP socket in place of a cable to the next one (package wire). The address of the socket is the
 // device's, and an Ethernet address is made of it, as of the address of each peer, so that nobody has to be asked for one.
-
-// What a queue pair sends before it waits for an answer, in packets, and how often it asks for one. A peer's socket is taken to have the
-// room of our own: 64 packets of a path MTU of 4096, with what the kernel needs beside them, are half of it where net.core.rmem_max is as
-// Linux has it. Soft-RoCE waits behind 128 (RXE_MAX_UNACKED_PSNS of rxe_param.h), too.
-const (
-	leastWindow = 64
-	mostWindow  = 256
-	packetRoom  = 6656
-	wireAckFreq = 16
-)
-
-func wireWindow(w *wire.Port) int { return min(max(w.Room()/packetRoom, leastWindow), mostWindow) }
 
 // checkWire checks what does not go together with a wire.
 func (cfg *Config) checkWire() error {
@@ -76,34 +61,9 @@ func (m *machine) openWires(cfg *Config) (err error) {
 	return nil
 }
 
-// onWire is a profile for devices with sockets on interfaces of an MTU.
-func onWire(p *profile.Profile, mtu int) *profile.Profile {
-	c := p.Clone()
-	c.Kernel.NetMTU = min(c.Kernel.NetMTU, mtu)
-	c.HCA.AckReqPackets = min(c.HCA.AckReqPackets, wireAckFreq)
-	return c
-}
-
 // leastMTU is the MTU that all interfaces with sockets have.
 func (m *machine) leastMTU() int {
 	return slices.MinFunc(m.wires, func(a, b *wire.Port) int { return a.MTU() - b.MTU() }).MTU()
-}
-
-// wireIdentity is that of device k, which has the address of a socket. A session that follows another one at this address gives its queue
-// pairs other numbers, so that what was sent to those of the first does not reach them.
-func wireIdentity(k int, w *wire.Port) hca.Identity {
-	id := network.Identity(k)
-	a := w.Address()
-	id.MAC = wire.MACOf(a)
-	id.GUID = roce.MAC(id.MAC).EUI64()
-	id.IPv4 = [4]byte{}
-	if a.Is4() {
-		id.IPv4 = a.As4()
-	}
-	const numbers = 1 << 10
-	id.Number = k + MaxDevices*int(time.Now().UnixNano()/int64(time.Microsecond)%numbers)
-	id.RoCEv2, id.SourcePort, id.Window = true, roce.UDPPort, wireWindow(w)
-	return id
 }
 
 // joinWires puts the devices on cables to the sockets.
@@ -131,10 +91,6 @@ func linkLocalOf(mac roce.MAC) netip.Addr { return netip.AddrFrom16(roce.GIDFrom
 func (m *machine) reachesByWire(ip netip.Addr) bool {
 	return slices.ContainsFunc(m.wires, func(w *wire.Port) bool { return w.Allows(ip) })
 }
-
-// wireLead is how far virtual time may run ahead of real time: what devices do without a pause takes no longer than the simulator needs
-// for it, and their timers, which peers have to beat, go by real time.
-const wireLead = 50 * sim.Microsecond
 
 // takeWires gives devices what peers have sent.
 func (e *engine) takeWires() (worked bool) {

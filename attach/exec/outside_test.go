@@ -20,7 +20,6 @@ import (
 
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/roce/pcap"
-	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
 // networkArg makes the test binary two sessions, of a server and of a client, in a network namespace whose loopback interface has the
@@ -252,17 +251,4 @@ func netipListen(addr string) (release func(), err error) {
 		return nil, err
 	}
 	return func() { _ = unix.Close(fd) }, unix.Bind(fd, &unix.SockaddrInet4{Port: roce.UDPPort, Addr: netip.MustParseAddr(addr).As4()})
-}
-
-// TestNarrowWire: the path MTU of a port is what the interface carries.
-func TestNarrowWire(t *testing.T) {
-	p, err := profile.Load(profile.Default)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for mtu, want := range map[int]int{65536: p.Kernel.NetMTU, 1500: 1500} {
-		if got := onWire(p, mtu); got.Kernel.NetMTU != want || got.HCA.AckReqPackets != wireAckFreq || p.HCA.AckReqPackets == wireAckFreq {
-			t.Errorf("MTU %d: %d", mtu, got.Kernel.NetMTU)
-		}
-	}
 }

@@ -441,3 +441,16 @@ func BenchmarkPort(b *testing.B) {
 		})
 	}
 }
+
+// TestNarrowWire: the path MTU of a port is what the interface carries, and a queue pair asks for answers before the socket is full.
+func TestNarrowWire(t *testing.T) {
+	p, err := profile.Load(profile.Default)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for mtu, want := range map[int]int{65536: p.Kernel.NetMTU, 1500: 1500} {
+		if got := Profile(p, mtu); got.Kernel.NetMTU != want || got.HCA.AckReqPackets != ackFreq || p.HCA.AckReqPackets == ackFreq {
+			t.Errorf("MTU %d: %d", mtu, got.Kernel.NetMTU)
+		}
+	}
+}
