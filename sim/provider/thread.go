@@ -31,10 +31,11 @@ type Thread struct {
 	caller kernel.Caller
 	signal kernel.Signal
 
-	waiting bool       // in ParkUntil
-	unspent sim.Time   // cost of what a poll did, to be spent at its end
-	spin    spin       // in PollWait
-	spans   *sim.Spans // nil: no timeline
+	clock   func() time.Duration // of Now; nil: virtual time
+	waiting bool                 // in ParkUntil
+	unspent sim.Time             // cost of what a poll did, to be spent at its end
+	spin    spin                 // in PollWait
+	spans   *sim.Spans           // nil: no timeline
 	track   int32
 }
 
@@ -88,8 +89,16 @@ func (t *Thread) Process() verbs.Process { return t.proc }
 // Name is the name given to Start.
 func (t *Thread) Name() string { return t.name }
 
-// Now is the thread's clock in nanoseconds of virtual time.
-func (t *Thread) Now() time.Duration { return Duration(t.P.Now()) }
+// Now is the thread's clock in nanoseconds of virtual time, or that of SetClock.
+func (t *Thread) Now() time.Duration {
+	if t.clock != nil {
+		return t.clock()
+	}
+	return Duration(t.P.Now())
+}
+
+// SetClock has Now read another clock: the thread talks to somebody whose time is not virtual.
+func (t *Thread) SetClock(now func() time.Duration) { t.clock = now }
 
 // Sleep gives the core away for d.
 func (t *Thread) Sleep(d time.Duration) {

@@ -56,6 +56,8 @@ type Config struct {
 	// Faults is what goes wrong on the wire, counted and timed from the start of the run
 	// (nil: nothing).
 	Faults *fault.Plan
+	// Outside is where the cable of the only device leads (nil: there is no such).
+	Outside *Outside
 	// NoTap leaves out what watches and disturbs registers ("mmio log", "fault").
 	NoTap bool
 	// Broken and Wrap make a mutant of the testbed (sim/mutant): rules that its units
@@ -113,6 +115,7 @@ func (c *Config) Validate() error {
 			errs = append(errs, fmt.Errorf("testbed: host %d (%q): needs a name, a core, memory, at most 100 devices and 16 GPUs", i, h.Name))
 		}
 	}
+	errs = append(errs, c.checkOutside())
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("%w: %w", err, syscall.EINVAL)
 	}

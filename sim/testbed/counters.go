@@ -85,12 +85,19 @@ func (tb *Testbed) HardwareCounters(t verbs.Thread, host int) (map[string]uint64
 	if host < 0 || host >= len(tb.hosts) || len(tb.hosts[host].devices) == 0 {
 		return nil, fmt.Errorf("counters of host %d: %w", host, syscall.ENODEV)
 	}
-	d := tb.hosts[host].devices[0]
+	return tb.hosts[host].hardwareCounters(), nil
+}
+
+// HardwareCountersOutside reads those of the device with Config.Outside, while the engine does not run.
+func (tb *Testbed) HardwareCountersOutside() map[string]uint64 { return tb.hosts[0].hardwareCounters() }
+
+func (h *host) hardwareCounters() map[string]uint64 {
+	d := h.devices[0]
 	all := d.hca.HardwareCounters()
 	d.kern.AddPaging(all)
 	d.port.HardwareCounters(all)
-	tb.hosts[host].cm.Counters(d.kern, func(group, message string, n uint64) { all[group+"/"+message] = n })
-	return all, nil
+	h.cm.Counters(d.kern, func(group, message string, n uint64) { all[group+"/"+message] = n })
+	return all
 }
 
 // fields appends the integer fields of a struct of counters.

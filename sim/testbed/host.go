@@ -134,6 +134,9 @@ func (p *process) start(name string, core int, body func(verbs.Thread)) *provide
 	}
 	proc.OnExit(func() { p.host.load[core]-- })
 	th.Bind(proc, c)
+	if o := tb.cfg.Outside; o != nil {
+		th.SetClock(o.Now)
+	}
 	p.threads = append(p.threads, th)
 	return th
 }

@@ -120,7 +120,11 @@ func (tb *Testbed) newHost(i int) (*host, error) {
 	for k := range hc.Devices {
 		d := &device{host: h, name: fmt.Sprintf("mlx5_%d", k)}
 		d.link = pcie.NewLink(tb.eng, h.mem, p.PCIe)
-		d.hca = hca.New(tb.eng, d.path(), tb.cfg.Wrap.bus(d.link), p.HCA, identity(i, k, len(tb.cfg.Hosts)))
+		id := identity(i, k, len(tb.cfg.Hosts))
+		if o := tb.cfg.Outside; o != nil {
+			id = o.Identity
+		}
+		d.hca = hca.New(tb.eng, d.path(), tb.cfg.Wrap.bus(d.link), p.HCA, id)
 		f := tb.cfg.Wrap.function(d.hca)
 		if !tb.cfg.NoTap {
 			d.tap = newTap(tb, f, p.HCA.BFRegSize)
@@ -136,7 +140,12 @@ func (tb *Testbed) newHost(i int) (*host, error) {
 }
 
 // path names a device in counters, captures and rules.
-func (d *device) path() string { return d.host.name + "/" + d.name }
+func (d *device) path() string {
+	if d.host.tb.cfg.Outside != nil {
+		return d.name
+	}
+	return d.host.name + "/" + d.name
+}
 
 // identity gives device k of host i of some its GUID, MAC and address, which differ in the bytes of both numbers.
 func identity(i, k, hosts int) hca.Identity {
@@ -151,6 +160,11 @@ func identity(i, k, hosts int) hca.Identity {
 // plug joins ports by cables or by a switch.
 func (tb *Testbed) plug() {
 	p := tb.prof
+	if o := tb.cfg.Outside; o != nil {
+		d := tb.hosts[0].devices[0]
+		d.port = o.Join(tb.eng, d.hca)
+		return
+	}
 	if p.Link.InfiniBand {
 		tb.sm = link.NewSubnetManager(tb.eng, link.DefaultFabric(), p.Link.IB.Sweep)
 		defer tb.sm.Sweep()
@@ -210,7 +224,9 @@ func (tb *Testbed) join(d *device, p *link.Port, sw *link.Switch) {
 func (tb *Testbed) bringUp() error {
 	for _, h := range tb.hosts {
 		h.cm = cm.New(tb.eng, h.name, cm.Params{Syscall: tb.prof.Kernel.Syscall, Wakeup: tb.prof.Kernel.Wakeup}, nil)
-		h.cm.AddOtherAddress(h.management())
+		if tb.cfg.Outside == nil {
+			h.cm.AddOtherAddress(h.management())
+		}
 		for _, d := range h.devices {
 			var err error
 			k := tb.prof.Kernel
@@ -234,6 +250,9 @@ type neighbour struct {
 
 // address gives a port's interface its IPv4 address, and a way to learn those of others.
 func (tb *Testbed) address(d *device) error {
+	if tb.cfg.Outside != nil {
+		return tb.addressOutside(d)
+	}
 	ip := netip.AddrFrom4(d.hca.Identity().IPv4)
 	tb.owner[neighbour{ip: ip}] = d
 	d.kern.SetNeighbours(func(vlan uint16, ip netip.Addr) (mac kernel.MAC, ok bool) {
@@ -296,35 +315,54 @@ func (tb *Testbed) Faults() verbs.Faults {
 // time (0: no limit), a *sim.Deadlock when nothing is left to happen, or says how the
 // process died. A panic of body surfaces as a *sim.ProgramPanic.
 func (tb *Testbed) Run(deadline time.Duration, body func(verbs.Thread)) error {
-	h := tb.hosts[0]
-	p := h.newProcess(tb.cfg.Env)
-	tb.main = p
-	done := false
-	p.start("main", 0, func(t verbs.Thread) {
-		body(t)
-		th := t.(*provider.Thread)
-		th.P.Sync()
-		tb.stopAhead(th, tb.procs...) // the others end with it
-		done = true
-		tb.eng.Stop()
-	})
+	s := tb.Start(body)
 	until := sim.Never - 1
 	if deadline > 0 {
 		until = tb.eng.Now() + provider.FromDuration(deadline)
 		tb.eng.Barrier(until) // it ends programs
 	}
-	err := tb.eng.Run(until)
-	switch {
-	case p.dead && p.obituary != "":
-		return fmt.Errorf("testbed: the main process has ended: %s", p.obituary)
-	case err != nil:
+	if ended, err := s.Ended(tb.eng.Run(until)); ended || err != nil {
 		return err
-	case done:
-		return nil
-	case p.dead:
-		return errors.New("testbed: the main process was killed")
 	}
 	return fmt.Errorf("%w: %v", ErrDeadline, deadline)
+}
+
+// Started is a body that runs while the engine does.
+type Started struct {
+	tb   *Testbed
+	main *process
+	done bool
+}
+
+// Start begins what Run does; the caller runs the engine.
+func (tb *Testbed) Start(body func(verbs.Thread)) *Started {
+	s := &Started{tb: tb, main: tb.hosts[0].newProcess(tb.cfg.Env)}
+	tb.main = s.main
+	s.main.start("main", 0, func(t verbs.Thread) {
+		body(t)
+		th := t.(*provider.Thread)
+		th.P.Sync()
+		tb.stopAhead(th, tb.procs...) // the others end with it
+		s.done = true
+		tb.eng.Stop()
+	})
+	return s
+}
+
+// Ended says, after a run of the engine that has returned an error or nil, whether the body has returned; the error is that, or says how the
+// process died.
+func (s *Started) Ended(run error) (bool, error) {
+	switch p := s.main; {
+	case p.dead && p.obituary != "":
+		return true, fmt.Errorf("testbed: the main process has ended: %s", p.obituary)
+	case run != nil:
+		return true, run
+	case s.done:
+		return true, nil
+	case p.dead:
+		return true, errors.New("testbed: the main process was killed")
+	}
+	return false, nil
 }
 
 // Backed is a bound of the memory behind the hosts' memory, in bytes, at any time (mem.Memory.Backed).

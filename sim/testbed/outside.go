@@ -1,0 +1,51 @@
+package testbed
+
+import (
+	"errors"
+	"net/netip"
+	"time"
+
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/hca"
+	"github.com/rdmasim/rdmasim/sim/kernel"
+	"github.com/rdmasim/rdmasim/sim/link"
+)
+
+// Outside is what a testbed of one host with one device has in place of other hosts: a cable to somewhere else, whose time is not virtual.
+type Outside struct {
+	// Identity is that of the device, and Address the only address of its interface.
+	Identity hca.Identity
+	Address  netip.Addr
+	// Join puts the device on its cable and returns its end. Captures and faults of the cable are the caller's.
+	Join func(e *sim.Engine, d *hca.Device) *link.Port
+	// Neighbour is the Ethernet address that frames to an IP address have; false: they do not get there.
+	Neighbour func(ip netip.Addr) (kernel.MAC, bool)
+	// Now is the clock of programs, in place of virtual time.
+	Now func() time.Duration
+}
+
+// checkOutside reports what does not go together with a cable to somewhere else.
+func (c *Config) checkOutside() error {
+	if c.Outside == nil {
+		return nil
+	}
+	switch {
+	case len(c.Hosts) != 1 || c.Hosts[0].Devices != 1 || c.Switched:
+		return errors.New("testbed: one host with one device has a cable to somewhere else")
+	case c.Profile.Resolved().Link.InfiniBand:
+		return errors.New("testbed: a cable of InfiniBand leads nowhere else")
+	case c.Pcap != nil || c.Capture != nil || c.Faults != nil:
+		return errors.New("testbed: captures and faults of a cable to somewhere else are the caller's")
+	}
+	return nil
+}
+
+// addressOutside gives a port its address alone.
+func (tb *Testbed) addressOutside(d *device) error {
+	o := tb.cfg.Outside
+	own := netip.AddrFrom16(roce.GIDFromMAC(d.hca.Identity().MAC))
+	d.kern.SetNeighbours(func(_ uint16, ip netip.Addr) (kernel.MAC, bool) { return o.Neighbour(ip) })
+	d.host.cm.SetReach(func(ip netip.Addr) bool { _, ok := o.Neighbour(ip); return ok })
+	return errors.Join(d.kern.RemoveIP(own), d.kern.AddIP(o.Address))
+}
