@@ -111,6 +111,9 @@ func (p *pipeEnd) Close() error {
 // stream is a channel over a connection of the network.
 type stream struct{ c net.Conn }
 
+// Stream is a channel over a connection of the network.
+func Stream(c net.Conn) Channel { return stream{c} }
+
 func (s stream) Send(_ verbs.Thread, b []byte) error {
 	_, err := s.c.Write(b)
 	return ended(err)
@@ -161,6 +164,41 @@ func (s stream) limit(d time.Duration) error {
 		return s.c.SetDeadline(time.Time{})
 	}
 	return s.c.SetDeadline(time.Now().Add(d))
+}
+
+// apart is a channel whose calls do not hold up the world of the thread that makes them.
+type apart struct {
+	Channel
+	wait func(f func())
+}
+
+// Apart is a channel of which wait carries out each call that waits for the peer, and returns when it has ended.
+func Apart(ch Channel, wait func(f func())) Channel { return apart{ch, wait} }
+
+func (a apart) Send(_ verbs.Thread, b []byte) (err error) {
+	a.wait(func() { err = a.Channel.Send(nil, b) })
+	return err
+}
+
+func (a apart) Receive(_ verbs.Thread, b []byte) (err error) {
+	a.wait(func() { err = a.Channel.Receive(nil, b) })
+	return err
+}
+
+func (a apart) receiveShort(_ verbs.Thread, least, most int) (b []byte, err error) {
+	s, ok := a.Channel.(shortReceiver)
+	if !ok {
+		return nil, errors.ErrUnsupported
+	}
+	a.wait(func() { b, err = s.receiveShort(nil, least, most) })
+	return b, err
+}
+
+func (a apart) limit(d time.Duration) error {
+	if l, ok := a.Channel.(interface{ limit(time.Duration) error }); ok {
+		return l.limit(d)
+	}
+	return nil
 }
 
 // Dial connects to the server of the options.

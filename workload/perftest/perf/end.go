@@ -36,6 +36,9 @@ type Env struct {
 	Calls func() []CallCount
 	// Measuring, unless nil, is told when the run of a size begins, and when it has ended.
 	Measuring func(size uint64, begins bool, now time.Duration)
+	// Turn is how long a look at memory takes that a loop polls; 0: as long as that of a cached byte. It costs the same, however long
+	// it is.
+	Turn time.Duration
 	// Note, unless nil, is told what the results do not show.
 	Note func(text string)
 }
@@ -148,6 +151,16 @@ func (c *conn) addr() uint64 { return c.buf.Addr() + c.out }
 
 // New makes an end.
 func New(o *Options, env *Env) *End { return &End{o: o, env: env, size: o.Size} }
+
+// Peer is what the peer has said of itself, as far as the test has come.
+type Peer struct {
+	Version float64 // of perftest; 0: not known yet
+	MTU     verbs.MTU
+	Keys    []exchange.Keys // of its queue pairs
+}
+
+// Peer is the other end.
+func (e *End) Peer() Peer { return Peer{e.peer, e.mtu, e.remote} }
 
 // printf writes to standard output what a full output has.
 func (e *End) printf(format string, args ...any) {

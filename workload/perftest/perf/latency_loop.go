@@ -1,6 +1,7 @@
 package perf
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -159,7 +160,7 @@ func (e *End) await(t verbs.Thread, c *conn, mark byte, clock *clock) (bool, err
 		case clock.on && clock.phase(t.Now()) == over:
 			return false, nil
 		case waited <= late:
-			t.Work(spin)
+			t.Work(cmp.Or(e.env.Turn, spin))
 		case e.tired(waited):
 			return false, e.quiet(uint64(mark), e.o.Iters)
 		default:
