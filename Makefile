@@ -95,7 +95,7 @@ race: EXEC := ExitStatus|StoppedBeforeTheStart|SignalsToTheSupervisor|NoCallHapp
 race: CONFORM := WireManyVerdicts|WireOfPipes|ReadersAreInterrupted
 race:
 	@$(LEG) race CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 RDMASIM_NEED_RDMA=1 $(RACE) -run "$(EXEC)" ./attach/exec + \
-	  $(RACE) ./attach/exec/seccomp ./attach/exec/uverbs ./attach/pci/... + \
+	  $(RACE) ./attach/exec/seccomp ./attach/exec/uverbs ./attach/pci/... ./attach/peer + \
 	  $(RACE) -run "$(CONFORM)" ./cmd/conform + $(RACE) -run "CountsKills|InterruptedHunt" ./conformance/mutants + \
 	  $(RACE) ./conformance/harness ./conformance/random ./hw/agent ./hw/wire ./internal/cli/input ./internal/cli/input/commands ./internal/cli/outfile ./internal/cli/workers ./internal/legs ./workload/perftest/perf ./verbs/remotewire + \
 	  $(RACE) -run "EvaluatorRunsOnce|RunCache" ./experiment/calibrate + $(RACE) -run FilesOfTwoRuns ./experiment
