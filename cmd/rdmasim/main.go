@@ -102,7 +102,7 @@ programs on the simulated adapter.`,
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(flagError)
 	// Help lists them in this order, by use.
-	root.AddCommand(runCommand(), execCommand(), perfCommand(), vmCommand(), pciCommand(), listCommand(), profileCommand(), validateCommand(), calibrateCommand(), resultsCommand())
+	root.AddCommand(runCommand(), execCommand(), perfCommand(), wireCommand(), vmCommand(), pciCommand(), listCommand(), profileCommand(), validateCommand(), calibrateCommand(), resultsCommand())
 	root.AddCommand(scenarioTopic(), sweepWorkerCommand(), sweepShardCommand(), commands.ManCommand())
 	commands.CompleteFlag(root, "profile", profile.List, true)
 	commands.CompleteFormats(root)

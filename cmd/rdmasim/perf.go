@@ -141,25 +141,9 @@ func runPerf(c *cobra.Command, args []string) error {
 	if f.target != "sim" && f.target != "hw" {
 		return usagef("perf: --target %q is neither sim nor hw", f.target)
 	}
-	o, err := perf.Parse(test, args[0], rest)
-	var refusal *perf.Refusal
-	var help *perf.Help
-	switch {
-	case errors.As(err, &help):
-		fmt.Fprint(c.OutOrStdout(), help.Text)
-		if strings.HasPrefix(help.Text, "Usage") {
-			fmt.Fprint(c.OutOrStdout(), "\n"+perfUsage)
-		}
-		return nil
-	case errors.As(err, &refusal):
-		fmt.Fprint(c.OutOrStdout(), refusal.Out)
-		fmt.Fprint(c.ErrOrStderr(), refusal.Err)
-		return programStatus(exitUsage)
-	case err != nil:
-		return usagef("perf: %w", err)
-	}
-	for _, n := range o.Notes {
-		perfNote(c)(n)
+	o, err := parsePerf(c, "perf", test, args[0], rest, perfUsage)
+	if o == nil {
+		return err
 	}
 	stored, err := openComparison(c.Context(), &f, o)
 	if err != nil {
@@ -174,10 +158,39 @@ func runPerf(c *cobra.Command, args []string) error {
 	return perfOnSimulator(c, &f, o, stored)
 }
 
-// perfNote prints notes.
-func perfNote(c *cobra.Command) func(string) {
-	return func(text string) { fmt.Fprintln(c.ErrOrStderr(), "rdmasim perf: note:", text) }
+// parsePerf reads the flags of a program of perftest for a command. Without options there was help instead, to which more is added, or there is
+// an error.
+func parsePerf(c *cobra.Command, command string, test perf.Test, program string, args []string, more string) (*perf.Options, error) {
+	o, err := perf.Parse(test, program, args)
+	var refusal *perf.Refusal
+	var help *perf.Help
+	switch {
+	case errors.As(err, &help):
+		fmt.Fprint(c.OutOrStdout(), help.Text)
+		if strings.HasPrefix(help.Text, "Usage") && more != "" {
+			fmt.Fprint(c.OutOrStdout(), "\n"+more)
+		}
+		return nil, nil
+	case errors.As(err, &refusal):
+		fmt.Fprint(c.OutOrStdout(), refusal.Out)
+		fmt.Fprint(c.ErrOrStderr(), refusal.Err)
+		return nil, programStatus(exitUsage)
+	case err != nil:
+		return nil, usagef("%s: %w", command, err)
+	}
+	for _, n := range o.Notes {
+		note(c, command)(n)
+	}
+	return o, nil
 }
+
+// note prints notes of a command.
+func note(c *cobra.Command, command string) func(string) {
+	return func(text string) { fmt.Fprintf(c.ErrOrStderr(), "rdmasim %s: note: %s\n", command, text) }
+}
+
+// perfNote prints notes.
+func perfNote(c *cobra.Command) func(string) { return note(c, "perf") }
 
 // mostSimulated is less than the range of the simulator's clock (sim.Time), 106 days.
 const mostSimulated = 100 * 24 * time.Hour
@@ -195,17 +208,8 @@ func perfOnSimulator(c *cobra.Command, f *perfFlags, client *perf.Options, store
 	if err := withPeerMemory(c, f, client, p); err != nil {
 		return err
 	}
-	for _, s := range f.set {
-		key, value, ok := strings.Cut(s, "=")
-		if !ok {
-			return usagef("perf: --set %q is not of the form key=value", s)
-		}
-		if err := p.Set(key, value); err != nil {
-			return usagef("perf: --set %s: %w", s, err)
-		}
-	}
-	if err := p.Validate(); err != nil {
-		return usagef("perf: --set: %w", err)
+	if err := setProfile(p, "perf", f.set); err != nil {
+		return err
 	}
 	noteTiming(c, "perf", p)
 	if client.Host == "" {
@@ -249,6 +253,23 @@ func perfOnSimulator(c *cobra.Command, f *perfFlags, client *perf.Options, store
 	}()
 	e := &perfEnds{f: f, timing: p.Timing(), interrupted: interrupted, report: report, out: stored.tee(c.OutOrStdout())}
 	return e.run(c, tb, client, stored)
+}
+
+// setProfile changes values of a profile, as --set says.
+func setProfile(p *profile.Profile, command string, set []string) error {
+	for _, s := range set {
+		key, value, ok := strings.Cut(s, "=")
+		if !ok {
+			return usagef("%s: --set %q is not of the form key=value", command, s)
+		}
+		if err := p.Set(key, value); err != nil {
+			return usagef("%s: --set %s: %w", command, s, err)
+		}
+	}
+	if err := p.Validate(); err != nil {
+		return usagef("%s: --set: %w", command, err)
+	}
+	return nil
 }
 
 // withLoss adds to the end of a test that an output is lost. The end decides the status, and may be nothing but that number.
@@ -336,7 +357,7 @@ func (e *perfEnds) run(c *cobra.Command, tb *testbed.Testbed, client *perf.Optio
 		return fmt.Errorf("perf: %w: %w", outfile.ErrInterrupted, failure)
 	}
 	if failure != nil {
-		return perfFailed(c, failure)
+		return perfFailed(c, "perf", failure)
 	}
 	if err := e.use.write(c.OutOrStdout()); err != nil {
 		return err
@@ -346,7 +367,7 @@ func (e *perfEnds) run(c *cobra.Command, tb *testbed.Testbed, client *perf.Optio
 }
 
 // perfFailed prints perftest's words for what went wrong, and then which step failed, why, and what to try.
-func perfFailed(c *cobra.Command, err error) error {
+func perfFailed(c *cobra.Command, command string, err error) error {
 	var f *perf.Failure
 	ends := []error{err}
 	if errors.As(err, &f) {
@@ -360,7 +381,7 @@ func perfFailed(c *cobra.Command, err error) error {
 		fmt.Fprint(c.ErrOrStderr(), s.Words)
 	}
 	for line := range strings.Lines(err.Error()) {
-		fmt.Fprintln(c.ErrOrStderr(), "rdmasim perf:", plain.Message(strings.TrimSuffix(line, "\n")))
+		fmt.Fprintf(c.ErrOrStderr(), "rdmasim %s: %s\n", command, plain.Message(strings.TrimSuffix(line, "\n")))
 	}
 	return programStatus(exitFailure)
 }

@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,7 +23,7 @@ import (
 func perfOnDevice(c *cobra.Command, f *perfFlags, o *perf.Options, stored *comparison) (err error) {
 	setup, err := mlx5.ChooseOne(mlx5.Config{Device: o.Device, Port: o.IBPort, GIDIndex: o.GIDIndex})
 	if err != nil {
-		return perfFailed(c, &perf.StepError{Step: "device", Err: err, Words: " Unable to find the Infiniband/RoCE device\n"})
+		return perfFailed(c, "perf", &perf.StepError{Step: "device", Err: err, Words: " Unable to find the Infiniband/RoCE device\n"})
 	}
 	report, err := openPerfReport(c, o)
 	if err != nil {
@@ -67,15 +66,12 @@ func perfOnDevice(c *cobra.Command, f *perfFlags, o *perf.Options, stored *compa
 	case failure != nil && c.Context().Err() != nil:
 		return fmt.Errorf("perf: %w: %w", outfile.ErrInterrupted, failure)
 	case failure != nil:
-		return perfFailed(c, failure)
+		return perfFailed(c, "perf", failure)
 	case err != nil:
 		return fmt.Errorf("perf: %w", err)
 	}
 	return stored.print(c.OutOrStdout(), o.Device)
 }
-
-// perfGrace is how long an infinite test may take to end in good order with its peer.
-const perfGrace = 3 * time.Second
 
 // channelTo connects to the server, or waits for a client. A signal ends both.
 func channelTo(ctx context.Context, o *perf.Options) (perf.Channel, error) {
@@ -95,10 +91,5 @@ func channelTo(ctx context.Context, o *perf.Options) (perf.Channel, error) {
 			return nil, err
 		}
 	}
-	grace := time.Duration(0)
-	if o.Method == perf.Infinite { // whose end the peer hears of
-		grace = perfGrace
-	}
-	context.AfterFunc(ctx, func() { time.AfterFunc(grace, func() { _ = ch.Close() }) })
-	return ch, nil
+	return endedBySignal(ctx, o, ch), nil
 }

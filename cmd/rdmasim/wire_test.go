@@ -27,6 +27,9 @@ func TestMain(m *testing.M) {
 		os.Args = append(os.Args[:1], os.Args[2:]...)
 		main()
 	}
+	if len(os.Args) > 2 && os.Args[1] == networkArg {
+		os.Exit(inNetwork(os.Args[2]))
+	}
 	if err := os.Setenv(storeVariable, noStore); err != nil { // tests keep no results
 		panic(err)
 	}
