@@ -116,7 +116,7 @@ func TestHelpIsOrderedByUse(t *testing.T) {
 			names = append(names, c.Name())
 		}
 	}
-	if got := strings.Join(names, " "); got != "run exec perf vm pci list profile validate calibrate results help completion" && got != "run exec perf vm pci list profile validate calibrate results completion help" {
+	if got := strings.Join(names, " "); got != "run exec perf wire vm pci list profile validate calibrate results help completion" && got != "run exec perf wire vm pci list profile validate calibrate results completion help" {
 		t.Error(got)
 	}
 }

@@ -29,11 +29,11 @@ import (
 
 // wireFlags are the flags of rdmasim wire.
 type wireFlags struct {
-	serve, to, from, program, profile, faults, loss, pcap string
-	set, allow                                            []string
-	port                                                  int
-	counters                                              bool
-	cfg                                                   peer.Config
+	serve, to, source, program, profile, faults, loss, pcap string
+	set, allow                                              []string
+	port                                                    int
+	counters                                                bool
+	cfg                                                     peer.Config
 }
 
 func wireCommand() *cobra.Command {
@@ -44,9 +44,10 @@ func wireCommand() *cobra.Command {
 		Long: `Is the other end of a program of perftest, or of ibv_rc_pingpong, that runs elsewhere: on a
 card, on Soft-RoCE, or below rdmasim exec --wire. A simulated host carries the end out; its
 adapter sends and takes RoCE v2 datagrams on UDP port 4791 of an address of this machine.
-With --serve it waits for a client, with --to it is the client. Programs:
-` + strings.Join(wirePrograms(), ", ") + `.
-Flags of the program follow after --; both ends need the same. Times are those of the wall.`,
+With --serve it waits for a client, with --to it is the client. Flags of the program follow
+after --; both ends need the same. Times are those of the wall. The programs are
+` + strings.Join(wirePrograms()[:len(perf.Programs())], ", ") + `,
+` + strings.Join(pingpong.Programs(), ", ") + `.`,
 		Example: `  rdmasim wire --serve udp:192.0.2.2                  # peer: ib_write_bw 192.0.2.2
   rdmasim wire --serve udp:192.0.2.2 --loss 1% -- ib_send_lat -n 100
   rdmasim wire --to 192.0.2.1 --counters -- ib_read_bw -s 65536`,
@@ -56,12 +57,12 @@ Flags of the program follow after --; both ends need the same. Times are those o
 	s.SetInterspersed(false)
 	s.StringVar(&f.serve, "serve", "", "wait for a client; the adapter has this `ADDRESS` of the machine, such as udp:192.0.2.2")
 	s.StringVar(&f.to, "to", "", "be the client of the server at this `HOST`")
-	s.StringVar(&f.from, "from", "", "with --to: the adapter's `ADDRESS` of the machine, such as udp:192.0.2.2 (default: that by which the machine reaches the host)")
+	s.StringVar(&f.source, "source", "", "with --to: the adapter's `ADDRESS` of the machine, such as udp:192.0.2.2 (default: that by which the machine reaches the host)")
 	s.StringVar(&f.program, "program", wireDefault, "`NAME` of the program")
 	s.IntVar(&f.port, "port", 0, "TCP port of the exchange, as the program's -p (default: the program's)")
 	s.StringSliceVar(&f.allow, "allow", nil, "take datagrams only from this `NETWORK`, such as 192.0.2.0/24, or address, and send only there; may be repeated")
 	s.StringVar(&f.profile, "profile", profile.Default, profileHelp)
-	s.StringArrayVar(&f.set, "set", nil, "change a value of the profile, as `KEY=VALUE`; may be repeated")
+	s.StringArrayVar(&f.set, "set", nil, "change a value of the profile, as `key=value`; may be repeated")
 	s.StringVar(&f.pcap, "pcap", "", "write the frames to this pcapng `FILE`, with virtual time in nanoseconds")
 	input.SizeVar(s, &f.cfg.PcapLimit, "pcap-limit", 64<<20, "end the capture after this `SIZE` of frames; 0: no limit")
 	s.StringVar(&f.faults, "fault", "", "inject the faults on the wire of this YAML `FILE` (docs/wire.md)")
@@ -174,8 +175,8 @@ func (f *wireFlags) check(c *cobra.Command, args []string) (string, []string, er
 		return "", nil, f.usage("--serve udp:ADDRESS waits for a client, --to HOST is one: give one of them")
 	case f.serve != "" && f.to != "":
 		return "", nil, f.usage("--serve and --to: an end is a server or a client")
-	case f.from != "" && f.to == "":
-		return "", nil, f.usage("--from is about --to, which is not given: --serve has the address")
+	case f.source != "" && f.to == "":
+		return "", nil, f.usage("--source is about --to, which is not given: --serve has the address")
 	case given("port") && (f.port < 1 || f.port > 1<<16-1):
 		return "", nil, f.usage("--port %d: a TCP port from 1 to 65535 is needed", f.port)
 	}
@@ -205,7 +206,7 @@ func (f *wireFlags) check(c *cobra.Command, args []string) (string, []string, er
 func (f *wireFlags) configure(c *cobra.Command) (err error) {
 	flag, text := "--serve", f.serve
 	if f.to != "" {
-		flag, text = "--from", f.from
+		flag, text = "--source", f.source
 	}
 	if text == "" {
 		if f.cfg.Address, err = f.sourceTo(c.Context()); err != nil {
@@ -245,7 +246,7 @@ func (f *wireFlags) sourceTo(ctx context.Context) (netip.Addr, error) {
 	defer c.Close()
 	a := c.LocalAddr().(*net.UDPAddr).AddrPort().Addr().Unmap()
 	if b := c.RemoteAddr().(*net.UDPAddr).AddrPort().Addr().Unmap(); a == b {
-		return netip.Addr{}, f.usage("--to %s is this machine's own address %v: give another of its addresses with --from, such as --from udp:127.0.0.2", plain.Line(f.to), a)
+		return netip.Addr{}, f.usage("--to %s is this machine's own address %v: give another of its addresses with --source, such as --source udp:127.0.0.2", plain.Line(f.to), a)
 	}
 	return a, nil
 }

@@ -144,7 +144,7 @@ func TestWirePeers(t *testing.T) {
 				}
 				script := ends(ours("--serve udp:"+wireServer), theirs(wireClient)+" "+wireServer)
 				if role == "client" {
-					script = ends(theirs(wireServer), ours("--to "+wireServer+" --from udp:"+wireClient))
+					script = ends(theirs(wireServer), ours("--to "+wireServer+" --source udp:"+wireClient))
 				}
 				out, err := network(t, script)
 				if err != nil || !strings.Contains(out, c.want) || strings.Contains(out, "upon 0 of") || strings.Contains(out, "dropped datagrams") {
@@ -310,7 +310,7 @@ func TestWireUsage(t *testing.T) {
 		{[]string{"--serve", "udp:" + lone(30)}, exitUsage, "is taken by another session or program"},
 		{[]string{"--serve", "udp:" + lone(31), "--port", port}, exitUsage, "choose another with --port, for both ends"},
 		{[]string{"--serve", serve, "--port", "70000"}, exitUsage, "a TCP port from 1 to 65535"},
-		{[]string{"--serve", serve, "--from", serve}, exitUsage, "--from is about --to"},
+		{[]string{"--serve", serve, "--source", serve}, exitUsage, "--source is about --to"},
 		{[]string{"--serve", serve, "--program", "rping"}, exitUsage, `"rping" is not one of ib_send_bw`},
 		{[]string{"--serve", serve, "--program", "ib_write_bx"}, exitUsage, `did you mean "ib_write_bw"?`},
 		{[]string{"--serve", serve, "--program", "ib_read_bw", "--", "ib_write_bw"}, exitUsage, "name the program once"},

@@ -176,7 +176,7 @@ func TestHelpIsUniform(t *testing.T) {
 
 // The help of each command that runs on a profile says that it takes a name or a file.
 func TestHelpOfProfiles(t *testing.T) {
-	for _, args := range [][]string{{"run"}, {"exec"}, {"pci"}, {"vm"}} {
+	for _, args := range [][]string{{"run"}, {"exec"}, {"pci"}, {"vm"}, {"wire"}} {
 		var out, errs strings.Builder
 		status := program.Execute(t.Context(), append(args, "--help"), &out, &errs)
 		text := strings.Join(strings.Fields(out.String()), " ")
