@@ -41,13 +41,13 @@ func wireCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "wire (--serve udp:ADDRESS | --to HOST) [flags] [-- [PROGRAM] FLAGS...]",
 		Short: "Be the peer of an RDMA program on a real network",
-		Long: `Is the other end of a program of perftest, or of ibv_rc_pingpong, that runs elsewhere: on a
-card, on Soft-RoCE, or below rdmasim exec --wire. A simulated host carries the end out; its
+		Long: `Is the other end of a program of perftest, of ibv_rc_pingpong or of rping, that runs elsewhere:
+on a card, on Soft-RoCE, or below rdmasim exec --wire. A simulated host carries the end out; its
 adapter sends and takes RoCE v2 datagrams on UDP port 4791 of an address of this machine.
 With --serve it waits for a client, with --to it is the client. Flags of the program follow
 after --; both ends need the same. Times are those of the wall. The programs are
 ` + strings.Join(wirePrograms()[:len(perf.Programs())], ", ") + `,
-` + strings.Join(pingpong.Programs(), ", ") + `.`,
+` + strings.Join(append(pingpong.Programs(), rpingProgram), ", ") + `.`,
 		Example: `  rdmasim wire --serve udp:192.0.2.2                  # peer: ib_write_bw 192.0.2.2
   rdmasim wire --serve udp:192.0.2.2 --loss 1% -- ib_send_lat -n 100
   rdmasim wire --to 192.0.2.1 --counters -- ib_read_bw -s 65536`,
@@ -59,7 +59,7 @@ after --; both ends need the same. Times are those of the wall. The programs are
 	s.StringVar(&f.to, "to", "", "be the client of the server at this `HOST`")
 	s.StringVar(&f.source, "source", "", "with --to: the adapter's `ADDRESS` of the machine, such as udp:192.0.2.2 (default: that by which the machine reaches the host)")
 	s.StringVar(&f.program, "program", wireDefault, "`NAME` of the program")
-	s.IntVar(&f.port, "port", 0, "TCP port of the exchange, as the program's -p (default: the program's)")
+	s.IntVar(&f.port, "port", 0, "port of the exchange, as the program's -p (default: the program's)")
 	s.StringSliceVar(&f.allow, "allow", nil, "take datagrams only from this `NETWORK`, such as 192.0.2.0/24, or address, and send only there; may be repeated")
 	s.StringVar(&f.profile, "profile", profile.Default, profileHelp)
 	s.StringArrayVar(&f.set, "set", nil, "change a value of the profile, as `key=value`; may be repeated")
@@ -79,7 +79,7 @@ func wirePrograms() (names []string) {
 	for _, n := range perf.Programs() {
 		names = append(names, "ib_"+n)
 	}
-	return append(names, pingpong.Programs()...)
+	return append(append(names, pingpong.Programs()...), rpingProgram)
 }
 
 func (f *wireFlags) run(c *cobra.Command, args []string) error {
@@ -95,7 +95,10 @@ func (f *wireFlags) run(c *cobra.Command, args []string) error {
 	}
 	f.cfg.Say = say
 	make := f.newPerf
-	if slices.Contains(pingpong.Programs(), program) {
+	switch {
+	case program == rpingProgram:
+		make = f.newRping
+	case slices.Contains(pingpong.Programs(), program):
 		make = f.newPingpong
 	}
 	e, err := make(c, program, args)

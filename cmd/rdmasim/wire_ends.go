@@ -21,6 +21,7 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 	"github.com/rdmasim/rdmasim/workload/perftest/perf"
 	"github.com/rdmasim/rdmasim/workload/pingpong"
+	"github.com/rdmasim/rdmasim/workload/rping"
 )
 
 // wireEnd is one end of a program.
@@ -46,8 +47,9 @@ type meeting struct {
 
 const dialPatience = 30 * time.Second
 
-// meet makes ready to connect; a server listens. source is an address that the program's flags ask for.
-func (f *wireFlags) meet(c *cobra.Command, source string, port int) (*meeting, error) {
+// meet makes ready to connect; a server listens, unless the connection manager connects. source is an address that the program's flags ask
+// for.
+func (f *wireFlags) meet(c *cobra.Command, source string, port int, byManager bool) (*meeting, error) {
 	e := &meeting{ctx: c.Context(), host: f.to, source: source, family: "tcp4", port: port, allow: f.cfg.Allow, note: note(c, "wire")}
 	if source == "" {
 		e.source = f.cfg.Address.String()
@@ -59,7 +61,7 @@ func (f *wireFlags) meet(c *cobra.Command, source string, port int) (*meeting, e
 	if a.Is6() {
 		e.family = "tcp6"
 	}
-	if e.host != "" {
+	if e.host != "" || byManager {
 		return e, nil
 	}
 	at := net.JoinHostPort(e.source, strconv.Itoa(port))
@@ -138,7 +140,7 @@ func (f *wireFlags) newPerf(c *cobra.Command, program string, args []string) (wi
 	if e.report, err = openPerfReport(c, o); err != nil {
 		return nil, err
 	}
-	if e.meeting, err = f.meet(c, o.SourceIP, o.Port); err != nil {
+	if e.meeting, err = f.meet(c, o.SourceIP, o.Port, o.SideCM); err != nil {
 		return nil, errors.Join(err, e.report.finish())
 	}
 	return e, nil
@@ -244,7 +246,7 @@ func (f *wireFlags) newPingpong(c *cobra.Command, program string, args []string)
 	}
 	o.Client = f.to != ""
 	e := &pingpongEnd{c: c, o: o, name: program}
-	if e.meeting, err = f.meet(c, "", *port); err != nil {
+	if e.meeting, err = f.meet(c, "", *port, false); err != nil {
 		return nil, err
 	}
 	return e, nil
@@ -293,4 +295,76 @@ func (e *pingpongEnd) peer() string {
 	}
 	p := e.test.Peer()
 	return fmt.Sprintf("%s at %v, queue pair %#06x", e.name, netip.AddrFrom16(p.GID).Unmap(), p.QPN)
+}
+
+// rpingEnd is an end of rping.
+type rpingEnd struct {
+	c    *cobra.Command
+	o    rping.Options
+	test *rping.End
+}
+
+// rpingProgram is the name of the program.
+const rpingProgram = "rping"
+
+// newRping makes the end; nil without an error: help was wanted.
+func (f *wireFlags) newRping(c *cobra.Command, _ string, args []string) (wireEnd, error) {
+	o := rping.Default()
+	o.Client = f.to != ""
+	s := pflag.NewFlagSet(rpingProgram, pflag.ContinueOnError)
+	s.SetOutput(c.OutOrStdout())
+	port := s.IntP("port", "p", rping.Port, "port of the connection manager")
+	s.IntVarP(&o.Size, "size", "S", o.Size, "bytes of a ping")
+	s.IntVarP(&o.Count, "count", "C", o.Count, "pings; 0: a client pings until it is interrupted, a server as long as its client does")
+	s.BoolVarP(&o.Verbose, "verbose", "v", false, "print each ping")
+	s.BoolP("validate", "V", true, "compare the bytes that come back, as this end always does")
+	err := s.Parse(args)
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
+		return nil, nil
+	case err != nil:
+		return nil, f.usage("rping: %w; --serve and --to say which end it is, and with whom", err)
+	case s.NArg() > 0:
+		return nil, f.usage("rping takes no %q: --to HOST names the server", plain.Line(s.Arg(0)))
+	case *port < 1 || *port > 1<<16-1:
+		return nil, f.usage("rping: -p %d: a port from 1 to 65535 is needed", *port)
+	}
+	if err := o.Validate(); err != nil {
+		return nil, f.usage("rping: %w", err)
+	}
+	a := f.cfg.Address
+	if o.Client {
+		family := "ip4"
+		if a.Is6() {
+			family = "ip6"
+		}
+		all, err := net.DefaultResolver.LookupNetIP(c.Context(), family, f.to)
+		if err != nil {
+			return nil, fmt.Errorf("wire: --to: %w", err)
+		}
+		a = all[0].Unmap()
+	}
+	o.Server = netip.AddrPortFrom(a, uint16(*port))
+	return &rpingEnd{c: c, o: o}, nil
+}
+
+func (e *rpingEnd) close() {}
+
+func (e *rpingEnd) run(_ *peer.Host, t verbs.Thread) error {
+	e.test = rping.New(e.o, e.c.OutOrStdout(), func() bool { return e.c.Context().Err() != nil })
+	if !e.o.Client {
+		fmt.Fprintf(e.c.OutOrStdout(), "rping waits for a client at %v\n", e.o.Server)
+	}
+	if err := e.test.Run(t); err != nil {
+		return err
+	}
+	fmt.Fprintf(e.c.OutOrStdout(), "rping: %d pings\n", e.test.Pings())
+	return nil
+}
+
+func (e *rpingEnd) peer() string {
+	if e.test == nil || !e.test.Peer().IsValid() {
+		return ""
+	}
+	return fmt.Sprintf("rping at %v", e.test.Peer().Addr().Unmap())
 }

@@ -101,8 +101,11 @@ until { %s; }; do
 	i=$((i+1)); [ $i -lt 100 ] || { kill $s; exit 7; }
 	sleep 0.2
 done
-wait $s || exit 6`, server, map[bool]int{true: 1, false: 3000}[strings.Contains(server, "-R")], client)
+wait $s || exit 6`, server, map[bool]int{true: 1, false: 3000}[strings.Contains(server, "-R") || strings.Contains(server, "rping")], client)
 }
+
+// How rping is told which end it is.
+const rpingServer, rpingClient = "-s -a " + wireServer, "-c -a "
 
 // wireCase is a program, whose ends are rdmasim wire and Debian's below rdmasim exec --wire.
 type wireCase struct {
@@ -113,7 +116,7 @@ type wireCase struct {
 
 // TestWirePeers: foreign programs complete with rdmasim wire in both roles, with loss too; the pingpongs check every byte.
 func TestWirePeers(t *testing.T) {
-	needsPrograms(t, "ib_write_bw", "ib_send_lat", "ibv_rc_pingpong")
+	needsPrograms(t, "ib_write_bw", "ib_send_lat", "ibv_rc_pingpong", "rping")
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -129,6 +132,7 @@ func TestWirePeers(t *testing.T) {
 		{"ib_send_bw -b -c UD -s 1000 -n 50", "--allow 10.77.0.0/16", "the peer was perftest"},
 		{"ibv_uc_pingpong -g 0 -c -n 50", "", "the peer was ibv_uc_pingpong at 10.77.0."},
 		{"ibv_ud_pingpong -g 0 -e -n 50", "", "the peer was ibv_ud_pingpong at 10.77.0."},
+		{"rping -V -v -C 10", "--loss 1%", "ping data: rdma-ping-9: JKLMN"},
 	} {
 		if testing.Short() && i > 1 {
 			break
@@ -139,15 +143,18 @@ func TestWirePeers(t *testing.T) {
 				ours := func(flags string) string {
 					return fmt.Sprintf("%s %s wire %s %s --pcap %s -- %s", self, mainArg, flags, c.flags, file, c.program)
 				}
-				theirs := func(address string) string {
-					return fmt.Sprintf("%s %s exec --wire udp:%s -- %s", self, mainArg, address, c.program)
+				theirs := func(address, asServer, asClient string) string {
+					if !strings.HasPrefix(c.program, "rping") {
+						asServer, asClient = strings.TrimPrefix(asServer, rpingServer), strings.TrimPrefix(asClient, rpingClient)
+					}
+					return fmt.Sprintf("%s %s exec --wire udp:%s -- %s %s%s", self, mainArg, address, c.program, asServer, asClient)
 				}
-				script := ends(ours("--serve udp:"+wireServer), theirs(wireClient)+" "+wireServer)
+				script := ends(ours("--serve udp:"+wireServer), theirs(wireClient, "", rpingClient+wireServer))
 				if role == "client" {
-					script = ends(theirs(wireServer), ours("--to "+wireServer+" --source udp:"+wireClient))
+					script = ends(theirs(wireServer, rpingServer, ""), ours("--to "+wireServer+" --source udp:"+wireClient))
 				}
 				out, err := network(t, script)
-				if err != nil || !strings.Contains(out, c.want) || strings.Contains(out, "upon 0 of") || strings.Contains(out, "dropped datagrams") {
+				if err != nil || !strings.Contains(out, c.want) || i < 2 && strings.Contains(out, "upon 0 of") || strings.Contains(out, "dropped datagrams") {
 					t.Fatalf("%v, want %q:\n%s", err, c.want, out)
 				}
 				if i == 0 {
@@ -271,6 +278,25 @@ func TestWireStrangeClients(t *testing.T) {
 	}
 }
 
+// TestWireRpingIsInterrupted: a server that waits for its first client ends when it is asked to.
+func TestWireRpingIsInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	go func() {
+		_, _ = r.Read(make([]byte, 1)) // when it waits
+		cancel()
+	}()
+	var errs bytes.Buffer
+	if status := program.Execute(ctx, []string{"wire", "--serve", "udp:" + lone(25), "--", "rping"}, w, &errs); status != exitInterrupted {
+		t.Errorf("status %d: %s", status, &errs)
+	}
+}
+
 // TestWireTakesAllowedClients: who is left out by --allow is not talked to, by TCP either.
 func TestWireTakesAllowedClients(t *testing.T) {
 	status, out := serving(t, lone(20), []string{"--allow", "192.0.2.0/24"}, func(c net.Conn, end func()) {
@@ -311,7 +337,9 @@ func TestWireUsage(t *testing.T) {
 		{[]string{"--serve", "udp:" + lone(31), "--port", port}, exitUsage, "choose another with --port, for both ends"},
 		{[]string{"--serve", serve, "--port", "70000"}, exitUsage, "a TCP port from 1 to 65535"},
 		{[]string{"--serve", serve, "--source", serve}, exitUsage, "--source is about --to"},
-		{[]string{"--serve", serve, "--program", "rping"}, exitUsage, `"rping" is not one of ib_send_bw`},
+		{[]string{"--serve", serve, "--program", "ucmatose"}, exitUsage, `"ucmatose" is not one of ib_send_bw`},
+		{[]string{"--serve", serve, "--", "rping", "-s"}, exitUsage, "--serve and --to say which end it is"},
+		{[]string{"--serve", serve, "--", "rping", "-S", "5"}, exitUsage, "-S 5: a size from 26 to 65535"},
 		{[]string{"--serve", serve, "--program", "ib_write_bx"}, exitUsage, `did you mean "ib_write_bw"?`},
 		{[]string{"--serve", serve, "--program", "ib_read_bw", "--", "ib_write_bw"}, exitUsage, "name the program once"},
 		{[]string{"--serve", serve, "--", "ib_write_bw", "192.0.2.1"}, exitUsage, "takes no host; --to 192.0.2.1 is a client"},

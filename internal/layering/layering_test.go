@@ -65,7 +65,7 @@ var allowed = map[string][]string{
 	"attach":                       {"verbs", "sim", "prm", "roce", "uapi", "internal/cli/outfile", "internal/cli/plain", "roce/fault", "roce/fault/wirerule"},
 	"conformance/model":            {"verbs"},
 	"conformance":                  {"conformance/model", "verbs", "prm", "roce", "uapi", "conformance/report", "internal/cli/outfile", "roce/fault", "fixtures", "internal/cli/input", "internal/cli/rlimit", "internal/cli/workers"},
-	"workload":                     {"verbs"},
+	"workload":                     {"verbs", "workload/perftest/exchange"},
 	"experiment/table":             {"internal/cli/plain"},
 	"experiment/chart":             {"experiment/table", "sim", "internal/cli/input", "internal/cli/plain"},
 	"experiment":                   {"experiment/table", "experiment/chart", "verbs", "roce", "roce/fault", "workload", "sim", "internal/cli/outfile", "internal/cli/input", "internal/cli/plain", "fixtures"},

@@ -163,6 +163,23 @@ func TestBinaryKeys(t *testing.T) {
 	}
 }
 
+// The message of rping has its numbers in the order of the network, and one of another program is refused.
+func TestAdvert(t *testing.T) {
+	a := Advert{Addr: 0x0102030405060708, RKey: 0x090a0b0c, Size: 0x64}
+	b := a.Encode()
+	if hex.EncodeToString(b) != "0102030405060708090a0b0c00000064" {
+		t.Errorf("%x", b)
+	}
+	if got, err := DecodeAdvert(b, 100); err != nil || got != a {
+		t.Errorf("%+v: %v", got, err)
+	}
+	for _, bad := range [][]byte{b[1:], append(b, 0), (&Advert{Size: 101}).Encode(), (&Advert{}).Encode()} {
+		if got, err := DecodeAdvert(bad, 100); err == nil {
+			t.Errorf("%x is %+v", bad, got)
+		}
+	}
+}
+
 // FuzzDecode holds every decoder to not panicking, and to writing what it accepts such that it reads the same.
 func FuzzDecode(f *testing.F) {
 	for _, name := range []string{"write-bw.txt", "write-bw-both-ways.txt"} {
@@ -177,6 +194,9 @@ func FuzzDecode(f *testing.F) {
 		}
 		_, _ = DecodeInt(b, "page size", MostPage)
 		_, _ = DecodeMTU(b)
+		if a, err := DecodeAdvert(b, 1<<16); err == nil && !bytes.Equal(a.Encode(), b) {
+			t.Errorf("%x became %+v", b, a)
+		}
 		for _, gid := range []bool{false, true} {
 			if k, err := DecodeKeys(b, gid); err == nil {
 				if again, err := DecodeKeys(k.Encode(gid), gid); err != nil || again != k {
