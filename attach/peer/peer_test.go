@@ -99,7 +99,7 @@ func connected(h *Host, t verbs.Thread, give chan<- card, get <-chan card) (*sid
 	must("INIT", s.qp.Modify(t, &attr, verbs.QPMaskState|verbs.QPMaskPKeyIndex|verbs.QPMaskPort|verbs.QPMaskAccessFlags))
 	attr = verbs.QPAttr{State: verbs.QPSRTR, PathMTU: verbs.MTU1024, DestQPN: far.qpn, MinRNRTimer: 1, AH: verbs.AHAttr{Port: 1, IsGlobal: true, GRH: verbs.GRH{DGID: far.gid, HopLimit: 64}}}
 	must("RTR", s.qp.Modify(t, &attr, verbs.QPMaskState|verbs.QPMaskAV|verbs.QPMaskPathMTU|verbs.QPMaskDestQPN|verbs.QPMaskRQPSN|verbs.QPMaskMaxDestRdAtomic|verbs.QPMaskMinRNRTimer))
-	attr = verbs.QPAttr{State: verbs.QPSRTS, Timeout: 12, RetryCnt: 7, RNRRetry: 7}
+	attr = verbs.QPAttr{State: verbs.QPSRTS, Timeout: 16, RetryCnt: 7, RNRRetry: 7}
 	must("RTS", s.qp.Modify(t, &attr, verbs.QPMaskState|verbs.QPMaskSQPSN|verbs.QPMaskTimeout|verbs.QPMaskRetryCnt|verbs.QPMaskRNRRetry|verbs.QPMaskMaxQPRdAtomic))
 	return s, far
 }
