@@ -105,6 +105,7 @@ programs on the simulated adapter.`,
 	root.AddCommand(runCommand(), execCommand(), perfCommand(), wireCommand(), vmCommand(), pciCommand(), listCommand(), profileCommand(), validateCommand(), calibrateCommand(), resultsCommand())
 	root.AddCommand(scenarioTopic(), sweepWorkerCommand(), sweepShardCommand(), commands.ManCommand())
 	commands.CompleteFlag(root, "profile", profile.List, true)
+	commands.CompleteFlag(root, "program", wirePrograms, false)
 	commands.CompleteFormats(root)
 	// cobra's own errors (an unknown command, a wrong number of arguments) are usage.
 	commands.StrictHelp(root, knownCommand)
