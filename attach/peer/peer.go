@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"net/netip"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -36,9 +38,14 @@ type Host struct {
 	net   *network.Network
 	pace  *pace.Clock
 	pfds  []unix.PollFd
+	ts    unix.Timespec // of poll: the kernel reads it
 
-	idle   bool // the device has been idle since the last look
-	unsent int  // rounds of work since frames wait for the socket
+	idle    bool               // the device has been idle since the last look
+	came    sim.Time           // when datagrams came last
+	pollers []*provider.Thread // that wait for some
+
+	queued int // frames that waited for the socket after the last round
+	unsent int // rounds of work since frames wait for the socket
 
 	mu       sync.Mutex
 	work     []func() // from other goroutines
@@ -170,11 +177,9 @@ func (h *Host) Faults() (lines []string) {
 	return lines
 }
 
-// How the engine's thread shares its CPU: some looks at the socket, then sleep until a datagram comes or something is due.
-const (
-	instantsPerLook = 16
-	spinPasses      = 20
-)
+// instantsPerLook is how many instants of virtual time are run between two looks at the socket. Without work the thread sleeps at once: the
+// peer may need the CPU to send what is waited for.
+const instantsPerLook = 16
 
 // A busy device's frames wait for others, so that one call of the kernel takes many: for as many frames, or rounds of work.
 const (
@@ -200,11 +205,12 @@ func (h *Host) Run(ctx context.Context, body func(verbs.Thread)) error {
 	s := h.tb.Start(body)
 	h.pace = pace.New(eng, false)
 	h.pace.Bound(wire.Lead)
-	for passes := 0; ; {
+	for {
 		worked := h.drain()
 		h.passTime()
 		if h.port.Fetch() {
 			h.port.Deliver()
+			h.wakePollers()
 			worked = true
 		}
 		worked = h.pace.Advance(instantsPerLook, false) || worked
@@ -217,16 +223,14 @@ func (h *Host) Run(ctx context.Context, body func(verbs.Thread)) error {
 		}
 		h.flush(!worked)
 		if worked {
-			passes, h.idle = 0, false
+			h.idle = false
 			continue
 		}
-		if passes++; passes == 1 {
+		if !h.idle {
 			h.pace.Rest()
 			h.idle = true
 		}
-		if passes >= spinPasses {
-			h.sleep()
-		}
+		h.sleep()
 	}
 }
 
@@ -251,16 +255,18 @@ func (h *Host) finish() {
 	h.port.Flush()
 }
 
-// flush sends what the device has sent, when nothing is left to do or it is much.
+// flush sends what the device has sent, when nothing is left to do, it is much, or no more has come in a round: what goes on may be a
+// program that polls.
 func (h *Host) flush(idle bool) {
 	n := h.port.Queued()
 	if n == 0 {
 		return
 	}
-	if h.unsent++; idle || n >= enoughFrames || h.unsent >= enoughRounds {
-		h.unsent = 0
+	if h.unsent++; idle || n == h.queued || n >= enoughFrames || h.unsent >= enoughRounds {
+		h.unsent, n = 0, 0
 		h.port.Flush()
 	}
+	h.queued = n
 }
 
 // sleep waits for a datagram, for work, or until something is due.
@@ -276,14 +282,27 @@ func (h *Host) sleep() {
 	}
 	h.sleeping = true
 	h.mu.Unlock()
-	ts := unix.NsecToTimespec(int64(d))
-	if n, err := unix.Ppoll(h.pfds, &ts, nil); err == nil && n > 0 && h.pfds[0].Revents != 0 {
+	if h.poll(d) && h.pfds[0].Revents != 0 {
 		var b [8]byte
 		_, _ = unix.Read(h.wake, b[:])
 	}
 	h.mu.Lock()
 	h.sleeping = false
 	h.mu.Unlock()
+}
+
+// short is a sleep for which the Go scheduler's part of a blocking system call would take longer.
+const short = 100 * time.Microsecond
+
+// poll waits for the socket or a wake-up, for so long, and reports whether there is something.
+func (h *Host) poll(d time.Duration) bool {
+	h.ts = unix.NsecToTimespec(int64(d))
+	if d > short {
+		n, err := unix.Ppoll(h.pfds, &h.ts, nil)
+		return err == nil && n > 0
+	}
+	n, _, errno := unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&h.pfds[0])), uintptr(len(h.pfds)), uintptr(unsafe.Pointer(&h.ts)), 0, 0, 0)
+	return errno == 0 && n > 0
 }
 
 // post has f run between events.
@@ -330,5 +349,34 @@ func (h *Host) Wait(t verbs.Thread, f func()) {
 	}()
 	for !done {
 		th.ParkUntil("somebody outside", sim.Never)
+	}
+}
+
+// A device does with a datagram what it does at once: a program that polls memory looks at it in turns meanwhile, and then ever more rarely
+// until the next one comes. Without any it looks each quiet, for the user's sake.
+const (
+	busy  = 5 * sim.Microsecond
+	turn  = 200 * time.Nanosecond
+	quiet = 10 * sim.Millisecond
+)
+
+// Idle is a turn of a program that polls memory.
+func (h *Host) Idle(t verbs.Thread) {
+	th := provider.Of(t)
+	th.P.Sync()
+	since := th.P.Now() - h.came
+	if since < busy {
+		th.Work(turn)
+		return
+	}
+	h.pollers = append(h.pollers, th)
+	th.ParkUntil("a datagram", th.P.Now()+min(since, quiet))
+	h.pollers = slices.DeleteFunc(h.pollers, func(x *provider.Thread) bool { return x == th })
+}
+
+func (h *Host) wakePollers() {
+	h.came = h.tb.Engine().Now()
+	for _, th := range h.pollers {
+		th.Wake(h.came)
 	}
 }

@@ -148,7 +148,7 @@ func (f *wireFlags) newPerf(c *cobra.Command, program string, args []string) (wi
 
 func (e *perfEnd) run(h *peer.Host, t verbs.Thread) error {
 	wait := func(f func()) { h.Wait(t, f) }
-	env := &perf.Env{Out: e.c.OutOrStdout(), Err: e.c.ErrOrStderr(), Random: rand.Uint32, WriteJSON: e.report.write, Note: e.note, Interrupted: ended(e.c, e.o), Turn: time.Microsecond,
+	env := &perf.Env{Out: e.c.OutOrStdout(), Err: e.c.ErrOrStderr(), Random: rand.Uint32, WriteJSON: e.report.write, Note: e.note, Interrupted: ended(e.c, e.o), Idle: h.Idle,
 		Connect: func() (ch perf.Channel, err error) {
 			wait(func() {
 				var c net.Conn

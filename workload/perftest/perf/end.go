@@ -36,9 +36,9 @@ type Env struct {
 	Calls func() []CallCount
 	// Measuring, unless nil, is told when the run of a size begins, and when it has ended.
 	Measuring func(size uint64, begins bool, now time.Duration)
-	// Turn is how long a look at memory takes that a loop polls; 0: as long as that of a cached byte. It costs the same, however long
-	// it is.
-	Turn time.Duration
+	// Idle, unless nil, is called between two looks of a loop that polls memory, in place of the time that a look takes: it may return when
+	// something may have been written.
+	Idle func(t verbs.Thread)
 	// Note, unless nil, is told what the results do not show.
 	Note func(text string)
 }

@@ -1,7 +1,6 @@
 package perf
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
@@ -159,10 +158,12 @@ func (e *End) await(t verbs.Thread, c *conn, mark byte, clock *clock) (bool, err
 		switch {
 		case clock.on && clock.phase(t.Now()) == over:
 			return false, nil
-		case waited <= late:
-			t.Work(cmp.Or(e.env.Turn, spin))
-		case e.tired(waited):
+		case waited > late && e.tired(waited):
 			return false, e.quiet(uint64(mark), e.o.Iters)
+		case e.env.Idle != nil:
+			e.env.Idle(t)
+		case waited <= late:
+			t.Work(spin)
 		default:
 			t.Work(waited / 1000)
 		}
