@@ -329,9 +329,6 @@ const NodeTypeCA = 1
 // LID returns the LID of the port: 16 bits at byte 0.
 func (r NodeRecord) LID() uint16 { return be.Uint16(r) }
 
-// NodeGUID returns the node GUID: 64 bits at byte 16.
-func (r NodeRecord) NodeGUID() uint64 { return be.Uint64(r[16:]) }
-
 // PortGUID returns the port GUID: 64 bits at byte 24.
 func (r NodeRecord) PortGUID() uint64 { return be.Uint64(r[24:]) }
 
@@ -379,9 +376,6 @@ func (r NodeRecord) SetDescription(s string) { copy(r[44:NodeRecordSize], s) }
 
 // PortInfoRecord is the configuration and state of a port, 68 bytes.
 type PortInfoRecord []byte
-
-// LID returns the LID by which the record is found: 16 bits at byte 0.
-func (r PortInfoRecord) LID() uint16 { return be.Uint16(r) }
 
 // PortLID returns the base LID of the port: 16 bits at byte 20.
 func (r PortInfoRecord) PortLID() uint16 { return be.Uint16(r[20:]) }

@@ -192,9 +192,3 @@ func (m MAD) Answer(status uint16) {
 	}
 	m.SetStatus(status)
 }
-
-// SetDescription writes the text of a NodeDescription, which ends with zeros.
-func SetDescription(b []byte, s string) {
-	clear(b[:SMPDataSize])
-	copy(b[:SMPDataSize-1], s)
-}
