@@ -22,7 +22,8 @@ const (
 	CreateQPOutSize      = 0x10
 	DestroyQPInSize      = 0x10
 	DestroyQPOutSize     = 0x10
-	ModifyQPInSize       = 0x110
+	ModifyQPInSize       = 0x110 // without the list at its end
+	QPCExtSize           = 0x4
 	ModifyQPOutSize      = 0x10
 	Cmd2ErrQPInSize      = 0x10
 	Cmd2ErrQPOutSize     = 0x10
@@ -186,6 +187,9 @@ type DestroyQPOut []byte
 // RST2INIT, INIT2INIT, INIT2RTR, RTR2RTS, RTS2RTS, SQERR2RTS, SQD_RTS.
 type ModifyQPIn []byte
 
+// QPCExt says that Ext is there (rdma-core providers/mlx5 mlx5_ifc.h, as the rest here).
+func (m ModifyQPIn) QPCExt() bool             { return bit(m, 0x08, 31) }
+func (m ModifyQPIn) SetQPCExt(v bool)         { putBit(m, 0x08, 31, v) }
 func (m ModifyQPIn) QPN() uint32              { return bits(m, 0x08, 23, 0) }
 func (m ModifyQPIn) SetQPN(v uint32)          { put(m, 0x08, 23, 0, v) }
 func (m ModifyQPIn) OptParamMask() uint32     { return be32(m, 0x10) }
@@ -197,6 +201,14 @@ func (m ModifyQPIn) QPC() QPC                 { return QPC(m[0x18:0x100:0x100]) 
 // OptParamMaskHigh has bits 95 to 32 of the mask (opt_param_mask_95_32 of rdma-core providers/mlx5 mlx5_ifc.h).
 func (m ModifyQPIn) OptParamMaskHigh() uint64     { return be64(m, 0x108) }
 func (m ModifyQPIn) SetOptParamMaskHigh(v uint64) { putBE64(m, 0x108, v) }
+func (m ModifyQPIn) Ext() []byte                  { return m[0x110:] }
+
+// QPCExt is the extension of a QP context, as far as it is used (qpc_ext of rdma-core providers/mlx5 mlx5_ifc.h).
+type QPCExt []byte
+
+// DCIStream is the stream that is reset.
+func (q QPCExt) DCIStream() uint16     { return be16(q, 0x2) }
+func (q QPCExt) SetDCIStream(v uint16) { putBE16(q, 0x2, v) }
 
 // ModifyQPOut is the out mailbox of a transition.
 type ModifyQPOut []byte

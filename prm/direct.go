@@ -24,5 +24,8 @@ const (
 	ObjTypeFlowSampler = 0x20
 )
 
+// OptParHighDCIStream is a bit of ModifyQPIn.OptParamMaskHigh (MLX5_QPC_OPT_MASK_32_DCI_STREAM_CHANNEL_ID).
+const OptParHighDCIStream = 1 << 0
+
 // OptParHighUDPSport is a bit of ModifyQPIn.OptParamMaskHigh (MLX5_QPC_OPT_MASK_32_UDP_SPORT).
 const OptParHighUDPSport = 1 << 2

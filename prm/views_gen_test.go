@@ -163,6 +163,7 @@ var views = []struct {
 	{DestroyQPIn(nil), 0x10, false},
 	{DestroyQPOut(nil), 0x10, false},
 	{ModifyQPIn(nil), 0x110, false},
+	{QPCExt(nil), 0x4, false},
 	{ModifyQPOut(nil), 0x10, false},
 	{Cmd2ErrQPIn(nil), 0x10, false},
 	{Cmd2ErrQPOut(nil), 0x10, false},

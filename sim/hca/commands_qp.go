@@ -26,6 +26,13 @@ func (d *Device) creatable(c prm.QPC) bool {
 	return false
 }
 
+// holdsStreams says whether the device has the streams that a context asks for.
+func (d *Device) holdsStreams(c prm.QPC) bool {
+	limit := uint32(d.p.DCIStreams)
+	return c.LogNumDCIStreamChannels() <= limit && c.LogNumDCIErroredStreams() <= limit &&
+		(c.ST() == prm.STDCI || c.LogNumDCIStreamChannels() == 0 && c.LogNumDCIErroredStreams() == 0)
+}
+
 // receivable says whether there is what a QP's receives are to come from. XRC has no receive queue: a target must name an XRC
 // SRQ, and an initiator may, as the driver does with a spare one (mlx5_ib qp.c).
 func (d *Device) receivable(c prm.QPC) bool {
@@ -64,7 +71,7 @@ func cmdCreateQP(d *Device, in, out []byte) prm.Status {
 	c := m.QPC()
 	g := d.fw.general()
 	rqType := c.RQType()
-	bad := !d.creatable(c) || !d.receivable(c) ||
+	bad := !d.creatable(c) || !d.receivable(c) || !d.holdsStreams(c) ||
 		rings(c) && !d.hasUAR(c.UARPage()) || d.cqs.at(c.CQNSnd()) == nil || d.cqs.at(c.CQNRcv()) == nil ||
 		c.NoSQ() && c.LogSQSize() != 0 || c.LogSQSize() > g.LogMaxQPSz() ||
 		c.CounterSetID() != 0 && d.qset(c.CounterSetID()) == nil

@@ -250,7 +250,7 @@ func (d *Device) sameState(in []byte, from, allowed uint32) prm.Status {
 	}
 	high := m.OptParamMaskHigh()
 	if st == prm.StatusOK && high != 0 {
-		st = d.takeSourcePort(q, m, high, from)
+		st = d.takeHigh(q, m, high, from)
 	}
 	if st == prm.StatusOK {
 		d.takeOptional(q, m)
@@ -260,8 +260,15 @@ func (d *Device) sameState(in []byte, from, allowed uint32) prm.Status {
 	return st
 }
 
-// takeSourcePort is the one optional field of the mask's upper part: the UDP source port of a connection in RTS.
-func (d *Device) takeSourcePort(q *qp, m prm.ModifyQPIn, high uint64, from uint32) prm.Status {
+// takeHigh takes the one optional field of the mask's upper part: the UDP source port of a connection in RTS, or the stream of a DCI
+// that leaves its error.
+func (d *Device) takeHigh(q *qp, m prm.ModifyQPIn, high uint64, from uint32) prm.Status {
+	if high == prm.OptParHighDCIStream {
+		if ext := m.Ext(); from != prm.QPStateRTS || !m.QPCExt() || len(ext) < prm.QPCExtSize || !q.requester.streams.restart(prm.QPCExt(ext).DCIStream()) {
+			return prm.StatusBadParam
+		}
+		return prm.StatusOK
+	}
 	if high != prm.OptParHighUDPSport || !d.p.UDPSport || from != prm.QPStateRTS || q.st != prm.STRC && q.st != prm.STUC || d.ib != nil {
 		return prm.StatusBadParam
 	}

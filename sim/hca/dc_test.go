@@ -58,14 +58,25 @@ func (t *tDCT) destroy() prm.Status {
 }
 
 // newDCI makes an initiator as the driver does.
-func (h *host) newDCI(o opts) *tQP {
+func (h *host) newDCI(o opts) *tQP { return h.newDCIOf(o, 0) }
+
+// newDCIOf is newDCI with streams of which 2^log may be in error.
+func (h *host) newDCIOf(o opts, log uint32) *tQP {
 	q := h.newQPOn(h.newCQ(7, 64), h.newCQ(1, 64), h.uar, func(c prm.QPC) {
+		c.SetLogNumDCIStreamChannels(log)
+		c.SetLogNumDCIErroredStreams(log)
 		c.SetST(prm.STDCI)
 		c.SetRQType(prm.RQTypeNone)
 		c.SetLogRQSize(0)
 		c.SetLogRQStride(0)
 	})
 	q.sq = q.rq
+	q.startDCI(o)
+	return q
+}
+
+// startDCI takes a DCI to RTS.
+func (q *tQP) startDCI(o opts) {
 	q.modify(prm.OpRst2InitQP, func(c prm.QPC) { c.PrimaryPath().SetVHCAPortNum(1) })
 	q.modify(prm.OpInit2RTRQP, func(c prm.QPC) {
 		c.SetMTU(uint32(o.mtu))
@@ -78,7 +89,6 @@ func (h *host) newDCI(o opts) *tQP {
 		c.SetRNRRetry(o.rnr)
 		c.SetLogSRAMax(o.logReads)
 	})
-	return q
 }
 
 // dc is the address vector of a target.
@@ -101,9 +111,11 @@ type dcBench struct {
 	ts     [3]*tDCT
 }
 
-func newDCBench(t *testing.T) *dcBench {
+func newDCBench(t *testing.T) *dcBench { return newDCBenchOf(t, testParams()) }
+
+func newDCBenchOf(t *testing.T, p Params) *dcBench {
 	e := sim.New(sim.Options{MaxEvents: 1 << 24})
-	b := &dcBench{e: e, ha: newHost(t, e, testParams(), 1), hb: newHost(t, e, testParams(), 2)}
+	b := &dcBench{e: e, ha: newHost(t, e, p, 1), hb: newHost(t, e, p, 2)}
 	b.ab, b.ba = newWire(e, b.hb.d, 1, "ab"), newWire(e, b.ha.d, 1, "ba")
 	b.ha.d.SetWire(b.ab)
 	b.hb.d.SetWire(b.ba)

@@ -160,6 +160,9 @@ func fillGeneral(c prm.HCACap, p *Params) {
 		c.SetMaxWQESzSQDC(uint32(p.MaxWQESizeSQ))
 		c.SetLogMaxRAReqDC(uint32(p.LogMaxRAReq))
 		c.SetLogMaxRAResDC(uint32(p.LogMaxRARes))
+		c.SetLogMaxDCIStreamChannels(uint32(p.DCIStreams))
+		c.SetLogMaxDCIErroredStreams(uint32(p.DCIStreams))
+		c.SetQPCExtension(p.DCIStreams > 0)
 	}
 	c.SetUARSz(uint32(max(0, bits.Len(uint(p.BARSize>>20))-1)))
 	c.SetUmemUID0(true)

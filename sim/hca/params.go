@@ -57,8 +57,9 @@ type Params struct {
 	MemicOps          bool     // a write to an address adds to a byte of it, a read of another tests and sets
 	ReservedNumbers   int      `bounds:"0..10"` // log2 of the QP numbers of an object that reserves them; 0: there is none
 	UDPSport          bool     // RTS2RTS_QP takes the UDP source port
-	SWSteering        bool     `key:"sw_steering"` // programs write flow table entries and header changes to memory of the device; it has tables of sent packets, too
-	CopyLogMax        int      `bounds:"0..31"`    // bytes that a work request may have the device copy (log2); 0: it does not copy
+	SWSteering        bool     `key:"sw_steering"`                // programs write flow table entries and header changes to memory of the device; it has tables of sent packets, too
+	DCIStreams        int      `key:"dci_streams" bounds:"0..15"` // streams of a DCI, and those that may be in error (log2 of each); 0: a DCI has one
+	CopyLogMax        int      `bounds:"0..31"`                   // bytes that a work request may have the device copy (log2); 0: it does not copy
 	DumpFillMkey      bool     // the fixed local key by which writes go nowhere and reads give zeros
 	VendorPartID      uint32   `unit:"hex"`
 	FirmwareMajor     uint16

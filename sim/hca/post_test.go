@@ -20,6 +20,7 @@ type wr struct {
 	sges    []sge
 	av      func(a prm.AVSegment) // of a datagram
 	srqn    uint32                // of XRC
+	stream  uint16                // of a DCI
 }
 
 type sge struct {
@@ -73,7 +74,9 @@ func (q *tQP) build(w wr) []byte {
 	if w.se {
 		fl |= prm.CtrlSolicited
 	}
-	prm.CtrlSegment(b).Set(w.op, 0, q.pi, q.n, len(b)/16, fl, w.imm)
+	c := prm.CtrlSegment(b)
+	c.Set(w.op, 0, q.pi, q.n, len(b)/16, fl, w.imm)
+	c.SetDCIStream(w.stream)
 	return b
 }
 

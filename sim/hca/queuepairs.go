@@ -71,7 +71,7 @@ func (v *queuePairs) newQP(num uint32, c prm.QPC, r ring, with partners) *qp {
 		q.transport = roce.UC
 	case prm.STDCI:
 		q.transport = roce.DC
-		q.requester.paths, q.requester.dci = new(avPaths), new(initiator)
+		q.requester.paths, q.requester.dci, q.requester.streams = new(avPaths), new(initiator), newStreams(c)
 	case prm.STDCT:
 		q.transport = roce.DC
 	case prm.STUD:

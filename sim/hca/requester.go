@@ -34,6 +34,7 @@ type msg struct {
 	dammed bool         // counts as sent, and is not sent again after an RNR NAK
 	srqn   uint32       // XRC: that the WQE has named
 	vendor uint16       // vendor byte of fail, plus 1; 0: that of the syndrome
+	stream uint16       // of a DCI
 }
 
 // landing is where the response of a READ or an atomic goes: the data segments of
@@ -113,6 +114,7 @@ type sendRare struct {
 	csReq      int         // bytes of a response that may be scattered to a CQE
 	paths      *avPaths    // of a UD QP, which has them instead of a peer, and of a DCI
 	dci        *initiator  // nil of others
+	streams    *streams    // nil of what is no DCI with streams
 	umr        *umrQueue   // nil until the first UMR
 	copy       *copies     // nil until the first copy
 	faults     [2]pageWait // on GatherSide and on LandingSide
@@ -132,10 +134,13 @@ type sendRare struct {
 // clear is the state after reset; what is under way stays marked.
 func (q *requester) clear() {
 	rare := q.sendRare
-	*rare = sendRare{timerAt: rare.timerAt, landing: rare.landing, paths: rare.paths, umr: rare.umr, copy: rare.copy, dci: rare.dci, sack: rare.sack}
+	*rare = sendRare{timerAt: rare.timerAt, landing: rare.landing, paths: rare.paths, umr: rare.umr, copy: rare.copy, dci: rare.dci, streams: rare.streams, sack: rare.sack}
 	if rare.sack != nil {
 		*rare.sack = sackState{bits: rare.sack.bits}
 		rare.sack.forget(0)
+	}
+	if rare.streams != nil {
+		rare.streams.failed = rare.streams.failed[:0]
 	}
 	if rare.umr != nil {
 		rare.umr.reset()

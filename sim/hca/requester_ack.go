@@ -152,7 +152,11 @@ func (q *requester) complete() {
 			q.failByScript()
 			return
 		}
-		if m.signal && !(q.breaks(rule.SignalledRequestsComplete) && m.idx%8 == 3) || q.breaks(rule.UnsignalledRequestsAreSilent) {
+		if q.st == prm.STDCI && q.streams.flushed(m.stream) {
+			m.fail = prm.SyndromeWRFlush
+			q.reportFailed(m)
+			q.headGone = false
+		} else if m.signal && !(q.breaks(rule.SignalledRequestsComplete) && m.idx%8 == 3) || q.breaks(rule.UnsignalledRequestsAreSilent) {
 			q.sendCQE(m, nil)
 		}
 		q.head++

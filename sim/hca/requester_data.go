@@ -47,7 +47,7 @@ func (q *requester) badResponse() {
 // land writes response data to where a READ's or an atomic's data segments say,
 // or, when it is small and all of it is here, into the CQE.
 func (q *requester) land(m *msg, off uint32, data []byte) bool {
-	if inCQE(q.csReq, len(data)) && m.signal && uint32(len(data)) == m.length && !q.scripted {
+	if inCQE(q.csReq, len(data)) && m.signal && uint32(len(data)) == m.length && !q.scripted && !q.streams.flushed(m.stream) {
 		q.sendCQE(m, data)
 		m.signal = false
 		return true

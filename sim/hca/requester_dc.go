@@ -41,7 +41,7 @@ func (q *requester) namedTarget() prm.AVSegment {
 //go:noinline
 func (q *requester) turns() bool {
 	av := q.namedTarget()
-	if av == nil || !q.paths.path(&q.u.addresses, av, q.pkey, false).ok {
+	if av == nil || q.streams.flushed(q.stream()) || !q.paths.path(&q.u.addresses, av, q.pkey, false).ok {
 		return false // what needs no target, or will fail by itself
 	}
 	d := q.dci
@@ -97,6 +97,15 @@ func (q *requester) disconnect() {
 	if q.dci.connected {
 		q.sendDC(roce.OpDCDisconnect, q.psn)
 		*q.dci = initiator{}
+	}
+}
+
+// reconnect leaves the target and connects to it again, from the oldest packet that it has not taken.
+func (q *requester) reconnect() {
+	if d := q.dci; d.connected {
+		q.sendDC(roce.OpDCDisconnect, q.psn)
+		q.u.dcConnections++
+		d.number, d.announce = q.u.dcConnections, true
 	}
 }
 

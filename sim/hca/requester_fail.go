@@ -79,6 +79,11 @@ func (q *requester) failHead(s prm.Syndrome) {
 	if q.vendor != 0 { // the script's
 		m.vendor, q.vendor = q.vendor, 0
 	}
+	if q.streams.endsStream(m.stream, s) {
+		q.headFails = false
+		q.passFailed(m)
+		return
+	}
 	if q.u.p.CardFaults && (q.reliable() || q.st == prm.STRegUMR) && q.sq.size > 0 { // it completes when the record was read
 		q.lastLeave = s == prm.SyndromeLocalProt
 		q.owner.abort()

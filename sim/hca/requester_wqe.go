@@ -26,6 +26,12 @@ func (q *requester) begin() bool {
 	}
 	m.op = w.Ctrl.Opcode()
 	m.signal = w.Ctrl.FMCESE()&prm.CtrlCEMask >= prm.CtrlCQUpdate
+	if q.st == prm.STDCI {
+		if m.stream = q.stream(); q.streams.flushed(m.stream) {
+			q.failLocally(m, prm.SyndromeWRFlush)
+			return false
+		}
+	}
 	if s := q.prepare(m, w); s != 0 {
 		q.failLocally(m, s)
 		return false
@@ -128,6 +134,10 @@ func (q *requester) beginAgain(w *prm.SendWQE, err error) bool {
 		return true
 	}
 	if q.st == prm.STDCI {
+		if q.streams.flushed(m.stream) {
+			q.failAt(q.cur, prm.SyndromeWRFlush)
+			return false
+		}
 		q.announced()
 	}
 	if err != nil || w.Ctrl.Opcode() != m.op || w.Bytes != uint64(m.length) || q.nbb != uint16(m.nbb) || q.namesAnother(m, w) {
