@@ -38,6 +38,7 @@ const (
 	QPFlagAllowScatterCQE = 1 << 8
 	QPFlagPacketCredits   = 1 << 9
 	QPFlagUARPageIndex    = 1 << 10 // BFRegIndex is a UAR
+	QPFlagDCIStream       = 1 << 11 // the numbers of streams count
 
 	// Bits of MLX5CreateQPResp.CompMask: the numbers of the queues of a raw packet QP.
 	QPRespTIRN = 1 << 0

@@ -90,24 +90,28 @@ func (m MLX5AllocPDResp) SetPDN(v uint32) { le.PutUint32(m[0:], v) }
 // offloads that the model has none of (struct mlx5_ib_query_device_resp).
 type MLX5QueryDeviceResp []byte
 
-func (m MLX5QueryDeviceResp) CompMask() uint32           { return le.Uint32(m[0:]) }
-func (m MLX5QueryDeviceResp) SetCompMask(v uint32)       { le.PutUint32(m[0:], v) }
-func (m MLX5QueryDeviceResp) ResponseLength() uint32     { return le.Uint32(m[4:]) }
-func (m MLX5QueryDeviceResp) SetResponseLength(v uint32) { le.PutUint32(m[4:], v) }
-func (m MLX5QueryDeviceResp) MaxTSO() uint32             { return le.Uint32(m[8:]) }
-func (m MLX5QueryDeviceResp) SetMaxTSO(v uint32)         { le.PutUint32(m[8:], v) }
-func (m MLX5QueryDeviceResp) TSOQPTs() uint32            { return le.Uint32(m[12:]) }
-func (m MLX5QueryDeviceResp) SetTSOQPTs(v uint32)        { le.PutUint32(m[12:], v) }
-func (m MLX5QueryDeviceResp) RSSFields() uint64          { return le.Uint64(m[16:]) }
-func (m MLX5QueryDeviceResp) SetRSSFields(v uint64)      { le.PutUint64(m[16:], v) }
-func (m MLX5QueryDeviceResp) RSSFunction() uint8         { return m[24] }
-func (m MLX5QueryDeviceResp) SetRSSFunction(v uint8)     { m[24] = v }
-func (m MLX5QueryDeviceResp) CQECompMaxNum() uint32      { return le.Uint32(m[32:]) }
-func (m MLX5QueryDeviceResp) SetCQECompMaxNum(v uint32)  { le.PutUint32(m[32:], v) }
-func (m MLX5QueryDeviceResp) CQECompFormats() uint32     { return le.Uint32(m[36:]) }
-func (m MLX5QueryDeviceResp) SetCQECompFormats(v uint32) { le.PutUint32(m[36:], v) }
-func (m MLX5QueryDeviceResp) Flags() uint32              { return le.Uint32(m[60:]) }
-func (m MLX5QueryDeviceResp) SetFlags(v uint32)          { le.PutUint32(m[60:], v) }
+func (m MLX5QueryDeviceResp) CompMask() uint32             { return le.Uint32(m[0:]) }
+func (m MLX5QueryDeviceResp) SetCompMask(v uint32)         { le.PutUint32(m[0:], v) }
+func (m MLX5QueryDeviceResp) ResponseLength() uint32       { return le.Uint32(m[4:]) }
+func (m MLX5QueryDeviceResp) SetResponseLength(v uint32)   { le.PutUint32(m[4:], v) }
+func (m MLX5QueryDeviceResp) MaxTSO() uint32               { return le.Uint32(m[8:]) }
+func (m MLX5QueryDeviceResp) SetMaxTSO(v uint32)           { le.PutUint32(m[8:], v) }
+func (m MLX5QueryDeviceResp) TSOQPTs() uint32              { return le.Uint32(m[12:]) }
+func (m MLX5QueryDeviceResp) SetTSOQPTs(v uint32)          { le.PutUint32(m[12:], v) }
+func (m MLX5QueryDeviceResp) RSSFields() uint64            { return le.Uint64(m[16:]) }
+func (m MLX5QueryDeviceResp) SetRSSFields(v uint64)        { le.PutUint64(m[16:], v) }
+func (m MLX5QueryDeviceResp) RSSFunction() uint8           { return m[24] }
+func (m MLX5QueryDeviceResp) SetRSSFunction(v uint8)       { m[24] = v }
+func (m MLX5QueryDeviceResp) CQECompMaxNum() uint32        { return le.Uint32(m[32:]) }
+func (m MLX5QueryDeviceResp) SetCQECompMaxNum(v uint32)    { le.PutUint32(m[32:], v) }
+func (m MLX5QueryDeviceResp) CQECompFormats() uint32       { return le.Uint32(m[36:]) }
+func (m MLX5QueryDeviceResp) SetCQECompFormats(v uint32)   { le.PutUint32(m[36:], v) }
+func (m MLX5QueryDeviceResp) Flags() uint32                { return le.Uint32(m[60:]) }
+func (m MLX5QueryDeviceResp) SetFlags(v uint32)            { le.PutUint32(m[60:], v) }
+func (m MLX5QueryDeviceResp) LogStreams() uint8            { return m[100] }
+func (m MLX5QueryDeviceResp) SetLogStreams(v uint8)        { m[100] = v }
+func (m MLX5QueryDeviceResp) LogErroredStreams() uint8     { return m[101] }
+func (m MLX5QueryDeviceResp) SetLogErroredStreams(v uint8) { m[101] = v }
 
 // MLX5CreateCQ is the driver data of CQ_CREATE (struct mlx5_ib_create_cq).
 type MLX5CreateCQ []byte
@@ -154,10 +158,14 @@ func (m MLX5CreateQP) BFRegIndex() uint32     { return le.Uint32(m[36:]) }
 func (m MLX5CreateQP) SetBFRegIndex(v uint32) { le.PutUint32(m[36:], v) }
 
 // SQBufAddr is the access key of a DCT.
-func (m MLX5CreateQP) SQBufAddr() uint64      { return le.Uint64(m[40:]) }
-func (m MLX5CreateQP) SetSQBufAddr(v uint64)  { le.PutUint64(m[40:], v) }
-func (m MLX5CreateQP) ECEOptions() uint32     { return le.Uint32(m[48:]) }
-func (m MLX5CreateQP) SetECEOptions(v uint32) { le.PutUint32(m[48:], v) }
+func (m MLX5CreateQP) SQBufAddr() uint64            { return le.Uint64(m[40:]) }
+func (m MLX5CreateQP) SetSQBufAddr(v uint64)        { le.PutUint64(m[40:], v) }
+func (m MLX5CreateQP) ECEOptions() uint32           { return le.Uint32(m[48:]) }
+func (m MLX5CreateQP) SetECEOptions(v uint32)       { le.PutUint32(m[48:], v) }
+func (m MLX5CreateQP) LogStreams() uint8            { return m[52] }
+func (m MLX5CreateQP) SetLogStreams(v uint8)        { m[52] = v }
+func (m MLX5CreateQP) LogErroredStreams() uint8     { return m[53] }
+func (m MLX5CreateQP) SetLogErroredStreams(v uint8) { m[53] = v }
 
 // MLX5ModifyQPResp is the driver's answer to EX_MODIFY_QP (struct mlx5_ib_modify_qp_resp). DCTN is the number of a DCT that has
 // come to RTR.

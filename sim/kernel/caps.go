@@ -48,7 +48,8 @@ type caps struct {
 	pkv, qkv, apm                                    bool
 	blockLBMC                                        bool // a QP need not get what it sends to a group
 	memic                                            memicCaps
-	udpSport                                         bool // rts2rts_qp_udp_sport
+	udpSport                                         bool       // rts2rts_qp_udp_sport
+	streams                                          DCIStreams // the most
 	dumpFill                                         bool
 	dumpFillKey                                      uint32
 	atomicMode                                       uint32 // 0: no atomics

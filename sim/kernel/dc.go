@@ -23,6 +23,18 @@ const (
 	DCIEnd
 )
 
+// DCIStreams are how many streams a DCI has, and how many of them may be in error, base-2 logarithms (struct mlx5_ib_dci_streams_caps,
+// struct mlx5_ib_create_qp_dci_streams).
+type DCIStreams struct{ LogConcurrent, LogErrored uint8 }
+
+// DCIStreams are the most that the device has; zeros: a DCI has none.
+func (u *Ucontext) DCIStreams() DCIStreams {
+	if u.dev.caps.streams.LogConcurrent == 0 {
+		return DCIStreams{}
+	}
+	return u.dev.caps.streams
+}
+
 // dctState is what the driver keeps of a DCT: the context that it will make.
 type dctState struct{ in []byte }
 

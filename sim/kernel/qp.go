@@ -27,10 +27,11 @@ type QPReq struct {
 	BFRegIndex                         uint32
 	BFRegMode                          uint8 // BFRegKernel, BFRegDynamic, BFRegUARPage
 	ScatterToCQE                       bool
-	DC                                 DCEnd  // of the driver's type
-	AccessKey                          uint64 // of a DCT
-	AllowScatterToCQE                  bool   // of answers too, although not every request is signalled
-	Vendor                             uint32 // other flags of mlx5_ib_create_qp (MLX5_QP_FLAG_*)
+	DC                                 DCEnd       // of the driver's type
+	AccessKey                          uint64      // of a DCT
+	Streams                            *DCIStreams // that a DCI asks for; nil: none
+	AllowScatterToCQE                  bool        // of answers too, although not every request is signalled
+	Vendor                             uint32      // other flags of mlx5_ib_create_qp (MLX5_QP_FLAG_*)
 	Cookie                             uint64
 }
 

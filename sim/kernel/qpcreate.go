@@ -168,6 +168,9 @@ func (u *Ucontext) createQP(k *call, r *QPReq) (*qp, error) {
 	if err := u.checkQPFlags(r); err != nil {
 		return nil, err
 	}
+	if r.Streams != nil && u.DCIStreams().LogConcurrent == 0 {
+		return nil, fmt.Errorf("streams of a DCI: the device has none: %w", syscall.EINVAL)
+	}
 	if r.Vendor != 0 {
 		return nil, fmt.Errorf("the driver's flags %#x: the device has no such thing: %w", r.Vendor, syscall.EINVAL)
 	}
@@ -328,6 +331,10 @@ func (q *qp) fillQPC(c prm.QPC, r *QPReq, uidx uint32) {
 	}
 	if r.Flags&qpPCIWriteEndPadding != 0 {
 		c.SetEndPaddingMode(1)
+	}
+	if s := r.Streams; s != nil && q.svc == svcDCI {
+		c.SetLogNumDCIStreamChannels(uint32(s.LogConcurrent))
+		c.SetLogNumDCIErroredStreams(uint32(s.LogErrored))
 	}
 	if r.Flags&qpBlockMulticastLoopback != 0 && q.svc != svcDCI { // create_dci leaves it out
 		c.SetBlockLBMC(true)

@@ -180,6 +180,7 @@ func (c *caps) general(g prm.HCACap) {
 	}
 	c.clockKHz = uint64(g.DeviceFrequencyKHz())
 	c.udpSport = g.RTS2RTSQPUDPSport()
+	c.streams = DCIStreams{uint8(g.LogMaxDCIStreamChannels()), uint8(g.LogMaxDCIErroredStreams())}
 	c.transportDomains = g.LogMaxTransportDomain() > 0
 	c.pageAccess, c.xrc, c.memoryWindows = g.PG(), g.XRC(), g.IMAICL()
 	c.scatterToCQE, c.cqResize, c.endPad = g.SctrDataCQE(), g.CQResize(), g.EndPad()

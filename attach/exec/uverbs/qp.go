@@ -130,13 +130,16 @@ func (f *File) qpReq(k *uapi.Call, d uapi.MLX5CreateQP) (r kernel.QPReq, err err
 	r.BufAddr, r.DBAddr, r.UIDX, r.BFRegIndex = d.BufAddr(), d.DBAddr(), d.UIDX(), d.BFRegIndex()
 	r.SQWQECount, r.RQWQECount, r.RQWQEShift = d.SQWQECount(), d.RQWQECount(), d.RQWQEShift()
 	r.AccessKey = d.SQBufAddr()
+	if d.Flags()&uapi.QPFlagDCIStream != 0 {
+		r.Streams = &kernel.DCIStreams{LogConcurrent: d.LogStreams(), LogErrored: d.LogErroredStreams()}
+	}
 	return r, driverFlags(&r, d.Flags())
 }
 
 // driverFlags is process_vendor_flags. The permission to scatter small payloads into
 // CQEs where not every request is signalled is accepted and not used.
 func driverFlags(r *kernel.QPReq, flags uint32) error {
-	known := uint32(uapi.QPFlagScatterCQE | uapi.QPFlagAllowScatterCQE | uapi.QPFlagBFRegIndex | uapi.QPFlagUARPageIndex)
+	known := uint32(uapi.QPFlagScatterCQE | uapi.QPFlagAllowScatterCQE | uapi.QPFlagBFRegIndex | uapi.QPFlagUARPageIndex | uapi.QPFlagDCIStream)
 	if r.Type == verbs.QPTDriver {
 		known |= dcEnds
 		r.DC = dcEnd(flags)

@@ -46,6 +46,9 @@ func (f *File) queryDeviceEx(k *uapi.Call, w *uapi.Write) error {
 		d.SetCQECompMaxNum(a.CQEComp.MaxNum)
 		d.SetCQECompFormats(a.CQEComp.Formats)
 		d.SetFlags(f.cqe128())
+		s := f.u.DCIStreams()
+		d.SetLogStreams(s.LogConcurrent)
+		d.SetLogErroredStreams(s.LogErrored)
 	}
 	r := uapi.ExQueryDeviceResp(make([]byte, uapi.ExQueryDeviceRespSize))
 	fillDevice(r.Base(), &a)

@@ -62,7 +62,7 @@ func TestRefused(t *testing.T) {
 	}
 	x.proc.dmabufs = map[int]kernel.Exporter{77: nil}
 	x.refuse("DMA-BUF", x.dmabufCall(pd, 77), syscall.EOPNOTSUPP)
-	for flags, want := range map[uint32]syscall.Errno{uapi.QPFlagSignature: syscall.EOPNOTSUPP, uapi.QPFlagTypeDCI: syscall.EINVAL, 1 << 30: syscall.EINVAL} {
+	for flags, want := range map[uint32]syscall.Errno{uapi.QPFlagSignature: syscall.EOPNOTSUPP, uapi.QPFlagTypeDCI: syscall.EINVAL, uapi.QPFlagDCIStream: syscall.EINVAL, 1 << 30: syscall.EINVAL} {
 		c, _, _ := x.qpCall(pd, cq, func(d uapi.MLX5CreateQP) { d.SetFlags(flags) })
 		x.refuse(fmt.Sprintf("driver flags %#x", flags), c, want)
 	}
