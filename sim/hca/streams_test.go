@@ -196,6 +196,63 @@ func TestStreamThatCannotLand(t *testing.T) {
 	b.counts(4, 1)
 }
 
+// The same at any time of the READ, again and again, on a good wire without a timeout: what is behind it is carried out once, its landing area
+// serves others, and the DCI goes on. What is flushed may have been carried out, once.
+func TestStreamsThatCannotLandAtAnyTime(t *testing.T) {
+	lands, fails := 0, 0
+	for _, size := range []int{600, 2500, 3900} {
+		for _, late := range []int{0, 3} {
+			b := newStreamBench(t, 4, nil)
+			b.ab.delay, b.ba.delay = late, late
+			if late > 0 {
+				b.within = sim.Second
+			}
+			d, adds, before := b.ts[0], uint64(0), uint64(0)
+			last := b.add(1, 0)
+			last.raddr += 8
+			for step := range sim.Time(120) {
+				gone := b.ha.newMR(4096, rightsAll)
+				b.q.post(wr{op: prm.WQEOpRDMARead, stream: 1, av: d.av(d.key), raddr: d.mem.va + 64, rkey: d.mem.rkey, sges: []sge{gone.sge(0, size)}},
+					b.add(2, 0), b.add(2, 0), last)
+				run(t, b.e, step*50*sim.Nanosecond)
+				in := prm.NewIn(prm.OpDestroyMKey, 0)
+				prm.DestroyMKeyIn(in).SetMKeyIndex(gone.index)
+				b.ha.cmd(in)
+				run(t, b.e, b.within)
+				first := b.q.scq.poll()
+				if first == nil {
+					t.Fatalf("%d bytes, %d: no completion", size, step)
+				}
+				adds += 2
+				flushed := uint64(0)
+				if first.Opcode() == prm.CQEReq {
+					lands++
+					b.ends(0, 0, 0)
+				} else {
+					fails++
+					flushed = 1
+					if first.Syndrome() != streamLocal {
+						t.Fatalf("%d bytes, %d: syndrome %v", size, step, first.Syndrome())
+					}
+					b.ends(0, 0, streamFlush)
+					if st := restart(b.q, 1, nil); st != prm.StatusOK {
+						t.Fatal(st)
+					}
+				}
+				b.counts(adds)
+				n := host64(d.mem.bytes(8, 8))
+				if more := n - before; more > 1 || more+flushed < 1 || t.Failed() {
+					t.Fatalf("%d bytes, %d: the last request was carried out %d times", size, step, more)
+				}
+				before = n
+			}
+		}
+	}
+	if lands == 0 || fails == 0 {
+		t.Errorf("%d READs landed, %d did not", lands, fails)
+	}
+}
+
 // As many streams in error as the QP was made for end it; a reset of the QP is one of its streams.
 func TestStreamsEndTheQP(t *testing.T) {
 	for _, card := range []bool{false, true} {
