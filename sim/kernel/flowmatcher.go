@@ -1,0 +1,162 @@
+package kernel
+
+import (
+	"fmt"
+	"slices"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/prm"
+)
+
+// flowMatcher is a mask for rules in the terms of the device (MLX5_IB_OBJECT_FLOW_MATCHER).
+type flowMatcher struct {
+	kind uint32
+	prio int
+	mask flowMask
+	refs int
+}
+
+func (m *flowMatcher) destroy(*call) error {
+	if m.refs > 0 {
+		return fmt.Errorf("%d flows: %w", m.refs, syscall.EBUSY)
+	}
+	return nil
+}
+
+// CreateFlowMatcher is MLX5_IB_METHOD_FLOW_MATCHER_CREATE of received packets, or of those that are sent (sent). mask is of the device's match
+// parameters, of which those of criteria count. EOPNOTSUPP: others than the outer headers, or a kind that the device has no tables for; ENOSPC, EINVAL: a
+// priority that there is not.
+func (u *Ucontext) CreateFlowMatcher(c Caller, sent bool, prio uint16, criteria uint8, mask []byte) (h Handle, err error) {
+	err = u.do(c, func(*call) error {
+		if err := u.maySteer(); err != nil {
+			return err
+		}
+		m := &flowMatcher{}
+		if sent && !u.dev.caps.steering.sends {
+			return fmt.Errorf("matcher of packets that are sent: %w", syscall.EOPNOTSUPP)
+		}
+		if criteria&^prm.FlowMatchOuter != 0 {
+			return fmt.Errorf("matcher of headers %#x: %w", criteria, syscall.EOPNOTSUPP)
+		}
+		if criteria != 0 {
+			copy(m.mask[:], mask)
+		}
+		switch {
+		case !sent:
+			m.prio, err = flowPriority(prio, m.mask[:], m.mask[:])
+		case prio > 0:
+			err = fmt.Errorf("priority %d of packets that are sent: %w", prio, syscall.EINVAL)
+		default:
+			m.kind, m.prio = prm.FlowTableNICTransmit, flowEgress
+		}
+		if err == nil {
+			h = u.objs.add(m)
+		}
+		return err
+	})
+	return h, err
+}
+
+// DestroyFlowMatcher is MLX5_IB_METHOD_FLOW_MATCHER_DESTROY: EBUSY while a flow has it.
+func (u *Ucontext) DestroyFlowMatcher(c Caller, h Handle) error {
+	return destroyByHandle[*flowMatcher](u, c, h, "flow matcher")
+}
+
+// MatchedFlow is what MLX5_IB_METHOD_CREATE_FLOW takes: packets with the value of a matcher's fields are counted and changed, and go to a QP, or to a
+// TIR or table that a command has made, or are dropped. 0: no such object.
+type MatchedFlow struct {
+	Matcher, QP, Object Handle
+	Value               []byte
+	Drop                bool
+	Tag                 uint32
+	Counters, Actions   []Handle
+}
+
+// CreateMatchedFlow is MLX5_IB_METHOD_CREATE_FLOW. EINVAL: packets that are sent to a QP or TIR, received ones to nowhere, objects of the wrong kind.
+func (u *Ucontext) CreateMatchedFlow(c Caller, r MatchedFlow) (h Handle, err error) {
+	err = u.do(c, func(k *call) error {
+		if err := u.maySteer(); err != nil {
+			return err
+		}
+		m, err := lookup[*flowMatcher](&u.objs, r.Matcher, "flow matcher")
+		if err != nil {
+			return err
+		}
+		var q *qp
+		if r.QP != 0 {
+			if q, err = u.receiver(r.QP); err != nil {
+				return err
+			}
+		}
+		w := flowWish{prio: m.prio, mask: m.mask, flowActs: flowActs{tag: r.Tag, drop: r.Drop}}
+		copy(w.value[:], r.Value)
+		actions, err := u.fillWish(&w, m.kind, &r)
+		if err != nil {
+			return err
+		}
+		sent := m.kind == prm.FlowTableNICTransmit
+		nowhere := !r.Drop && r.QP == 0 && r.Object == 0
+		if sent && (r.QP != 0 || slices.ContainsFunc(w.goals, func(x flowGoal) bool { return x.kind == prm.FlowToTIR })) || !sent && nowhere {
+			return fmt.Errorf("flow of packets that are sent: %v, to nowhere: %v: %w", sent, nowhere, syscall.EINVAL)
+		}
+		var rule *flowRule
+		if h, rule, err = u.addRule(k, q, m, w); err != nil {
+			return err
+		}
+		for _, a := range actions {
+			a.refs++
+		}
+		rule.actions = actions
+		return nil
+	})
+	return h, err
+}
+
+// fillWish finds the objects that a rule names.
+func (u *Ucontext) fillWish(w *flowWish, kind uint32, r *MatchedFlow) (actions []*flowAction, err error) {
+	if r.Object != 0 {
+		o, err := lookup[*devxObject](&u.objs, r.Object, "object of a command")
+		if err != nil {
+			return nil, err
+		}
+		to, ok := map[prm.Opcode]uint32{prm.OpCreateFlowTable: prm.FlowToTable, prm.OpCreateTIR: prm.FlowToTIR}[o.made]
+		if !ok {
+			return nil, fmt.Errorf("a flow to what %v makes: %w", o.made, syscall.EINVAL)
+		}
+		w.goals = append(w.goals, flowGoal{to, o.num})
+	}
+	for _, h := range r.Counters {
+		o, err := lookup[*devxObject](&u.objs, h, "object of a command")
+		if err != nil {
+			return nil, err
+		}
+		if o.made != prm.OpAllocFlowCounter {
+			return nil, fmt.Errorf("a flow counted by what %v makes: %w", o.made, syscall.EINVAL)
+		}
+		w.goals = append(w.goals, flowGoal{flowToCounter, o.num})
+	}
+	for _, h := range r.Actions {
+		a, err := lookup[*flowAction](&u.objs, h, "flow action")
+		if err != nil {
+			return nil, err
+		}
+		if err := a.join(&w.flowActs, kind); err != nil {
+			return nil, err
+		}
+		actions = append(actions, a)
+	}
+	return actions, nil
+}
+
+// flowPriority is the driver's priority of a program's (ib_prio_to_core_prio; flow_is_multicast_only for rules of multicast addresses).
+func flowPriority(prio uint16, mask, value []byte) (int, error) {
+	m, v := prm.FlowHeaders(mask), prm.FlowHeaders(value)
+	const group = 1 << 24
+	if m.DMACHigh()&group != 0 && v.DMACHigh()&group != 0 {
+		return flowMulticast, nil
+	}
+	if p := 2*int(prio) + 1; p < flowMulticast {
+		return p, nil
+	}
+	return 0, fmt.Errorf("priority %d: %w", prio, syscall.ENOSPC)
+}
