@@ -94,14 +94,14 @@ func (f *wireFlags) run(c *cobra.Command, args []string) error {
 		return err
 	}
 	f.cfg.Say = say
-	make := f.newPerf
+	open := f.newPerf
 	switch {
 	case program == rpingProgram:
-		make = f.newRping
+		open = f.newRping
 	case slices.Contains(pingpong.Programs(), program):
-		make = f.newPingpong
+		open = f.newPingpong
 	}
-	e, err := make(c, program, args)
+	e, err := open(c, program, args)
 	if e == nil {
 		return err
 	}
