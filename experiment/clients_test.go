@@ -90,7 +90,11 @@ func TestClientsThatCannotBe(t *testing.T) {
 // Clients of one host get cores of their own, as long as there are some, and then the result says so.
 func TestClientsHaveCoresOfTheirOwn(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 7))
-	for range 200 {
+	tries := 200
+	if testing.Short() {
+		tries = 20
+	}
+	for range tries {
 		n, threads := 2+rng.IntN(6), 1+rng.IntN(3)
 		verb := []string{"write", "send", "read"}[rng.IntN(3)]
 		s, err := loadsOf(t, fmt.Sprintf("cores: %d\n", 4+rng.IntN(40)), fmt.Sprintf("{pattern: all-to-all, clients: %d, threads: %d, verb: %s}", n, threads, verb))
@@ -267,7 +271,10 @@ func TestRowsOfThreadsOnRequest(t *testing.T) {
 
 // Hosts beyond the 255th have addresses of their own on both links, and all messages arrive.
 func TestHundredsOfHosts(t *testing.T) {
-	for _, prof := range []string{"connectx-5", "connectx-5-ib"} {
+	for i, prof := range []string{"connectx-5", "connectx-5-ib"} {
+		if testing.Short() && i > 0 {
+			break
+		}
 		s, err := ParseScenario("many.yaml", []byte("name: many\nprofile: "+prof+"\ntraffic:\n  - {name: p, pattern: permutation, from: 0..299, payload: 4KiB, window: 2, messages: 4}\n"))
 		if err != nil {
 			t.Fatal(err)

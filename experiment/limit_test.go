@@ -174,6 +174,9 @@ func TestPlantedLimits(t *testing.T) {
 			if !conf.holds() {
 				t.Errorf("the second run: %v", conf)
 			}
+			if testing.Short() {
+				return
+			}
 			if again, _ := limitOf(t, true, c.text, c.set...); again != l {
 				t.Errorf("%+v, in lockstep %+v", l, again)
 			}

@@ -16,6 +16,9 @@ func twoInto(first, second string) string {
 // TestIntervalsContainTheLongRun: the rate of a longer time lies in the interval of a rate, or within the 5 % that need no remark, or the run says
 // that it may not.
 func TestIntervalsContainTheLongRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short tests make no long run")
+	}
 	alone := func(load string) string { return "name: x\ntraffic: [{name: a, " + load + "}]\n" }
 	quiet := 0
 	for _, text := range []string{

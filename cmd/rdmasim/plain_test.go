@@ -43,7 +43,11 @@ func TestHostileTexts(t *testing.T) {
 		return name
 	}
 	good := write("name: x\ntraffic: [{messages: 10}]\n")
-	for _, h := range hostile {
+	texts := hostile
+	if testing.Short() {
+		texts = hostile[:1]
+	}
+	for _, h := range texts {
 		q := strconv.QuoteToASCII(h)
 		if strings.Contains(q, `\x9b`) {
 			q = `"` + h + `"`
@@ -122,6 +126,9 @@ func TestNotesBesideACSV(t *testing.T) {
 }
 
 func TestNotesBesideACSVOfFigures(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short tests run no whole check")
+	}
 	var out, stderr strings.Builder
 	code := program.Execute(t.Context(), []string{"validate", "../../fixtures/validation/06-window.yaml", "--format", "csv"}, &out, &stderr)
 	if code != 0 || !strings.Contains(stderr.String(), "note: 6a: known miss: ") || strings.Contains(out.String(), "6a: known miss") {

@@ -48,12 +48,15 @@ func TestRecordedSweepIsAnySweep(t *testing.T) {
 	if err := os.WriteFile(comma, []byte("name: mine\ntitle: mine\nextends: connectx-4\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, sweeps := range [][]string{
+	for i, sweeps := range [][]string{
 		{"--sweep", "traffic.0.payload,traffic.0.window=8:16,64:32"},
 		{"--sweep", "uar.bf_busy=10ns,20ns", "--sweep", "traffic.0.payload=8,16"},
 		{"--sweep", "traffic.0.window=16..64*2"},
 		{"--sweep", `profile="` + comma + `",connectx-5`, "--seeds", "2"},
 	} {
+		if testing.Short() && i > 0 {
+			break
+		}
 		args := slices.Concat(short, []string{"--format", "csv"}, sweeps)
 		code, want := rdmasim(t, slices.Concat(args, []string{"--store", "none"})...)
 		if code != 0 {

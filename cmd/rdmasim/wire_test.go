@@ -124,6 +124,9 @@ func TestCapture(t *testing.T) {
 			[]string{"graph 1, BlueFlame, 1-way", "graph 1, postlist 2, 2-way"}, 500},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if testing.Short() && name != "sweep" {
+				t.Skip("short tests judge the capture of a sweep only")
+			}
 			file := filepath.Join(t.TempDir(), "run.pcapng")
 			code, out := rdmasim(t, append(append([]string{"run"}, c.args...), "--pcap", file)...)
 			if code != 0 {

@@ -21,7 +21,11 @@ func TestProgramsAsGoCompile(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("package cases\n\nimport (\n\t\"fmt\"\n\n\t\"github.com/rdmasim/rdmasim/conformance/kit\"\n\t\"github.com/rdmasim/rdmasim/conformance/spec\"\n\t\"github.com/rdmasim/rdmasim/verbs\"\n)\n\nvar _ = fmt.Sprint\n\n")
 	draw := random.NewDraw(all)
-	for i := range 40 {
+	n := 40
+	if testing.Short() {
+		n = 10
+	}
+	for i := range n {
 		p := draw.Program(1, uint64(i))
 		if err := p.Valid(); err != nil {
 			t.Fatalf("a program that was drawn: %v", err)

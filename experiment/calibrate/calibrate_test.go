@@ -101,6 +101,9 @@ func TestCalibrationErrors(t *testing.T) {
 
 // A fit finds a value again from the figures that the simulator gives with it, and what is left out does not come back.
 func TestFitFindsValues(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short tests fit nothing")
+	}
 	c, err := calibrations(t)(`groups:
   - name: g
     parameters:

@@ -193,6 +193,9 @@ func TestOnDemandUsage(t *testing.T) {
 
 // No goodput is above the link's, whenever a program polls.
 func TestGoodputIsOfDeliveries(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short tests have no 1,024 requests under way")
+	}
 	res := odpRows(t, "scenario=warmup", "message_kib=4", "window=1024", "buffer_mib=4", "passes=2")
 	for i := range res.Rows {
 		if v, ok := res.Rows[i].Float("goodput_gbps"); ok && v > 100 {
@@ -204,6 +207,9 @@ func TestGoodputIsOfDeliveries(t *testing.T) {
 // More senders than the switch can hold, though it pauses them, lose packets: the result says so, and of a run that fails
 // no share is told.
 func TestIncastBeyondTheSwitch(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short tests have no 32 senders")
+	}
 	res := odpRows(t, "scenario=incast", "senders=32", "messages=4", "read_qps=1")
 	if !noted(res, "the switch has dropped packets") || noted(odpRows(t, "scenario=incast", "senders=2", "messages=3"), "dropped packets") {
 		t.Error(res.Notes)
