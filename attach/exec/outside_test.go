@@ -75,7 +75,11 @@ func twoSessions(serverFlags, server, clientFlags, client string) error {
 		return err
 	}
 	session := func(flags, program string) *osexec.Cmd {
-		args := append(append([]string{runArg}, strings.Fields(flags)...), "--")
+		args := append([]string{runArg}, strings.Fields(flags)...)
+		for i := range args { // a path may have spaces
+			args[i] = strings.ReplaceAll(args[i], spaceInPath, " ")
+		}
+		args = append(args, "--")
 		c := osexec.Command("/proc/self/exe", append(args, strings.Fields(program)...)...)
 		c.Dir = "/"
 		return c
@@ -112,7 +116,10 @@ func twoSessions(serverFlags, server, clientFlags, client string) error {
 	}
 }
 
-// sessions runs a server and a client in sessions of their own, and wants both to succeed.
+// spaceInPath stands for a space of a path among flags, which spaces separate.
+const spaceInPath = "\x1f"
+
+// sessionsOnWire runs a server and a client in sessions of their own, and wants both to succeed.
 func (u user) sessionsOnWire(t *testing.T, serverFlags, server, clientFlags, client string) string {
 	t.Helper()
 	c := osexec.Command("/proc/self/exe", networkArg, serverFlags, server, clientFlags, client)
@@ -186,7 +193,7 @@ func TestLossOnAWire(t *testing.T) {
 	u := users()[0]
 	file := filepath.Join(shared(t), "wire.pcapng")
 	program := "ibv_rc_pingpong -g 0 -c -e -n 100"
-	out := u.sessionsOnWire(t, "-wire "+server4, program, "-loss 20000 -pcap "+file+" -wire "+client4, program+" "+server4)
+	out := u.sessionsOnWire(t, "-wire "+server4, program, "-loss 20000 -pcap "+strings.ReplaceAll(file, " ", spaceInPath)+" -wire "+client4, program+" "+server4)
 	if !strings.Contains(out, "fault 1 (drop) has acted upon") || strings.Contains(out, "acted upon 0 of") {
 		t.Error(out)
 	}

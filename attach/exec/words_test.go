@@ -26,7 +26,7 @@ func TestProgramsWithoutRDMA(t *testing.T) {
 func TestReasonsAreSaidOnce(t *testing.T) {
 	canListen(t)
 	needs(t, "ibv_devinfo")
-	out, status := users()[0].session(t, "-v", "-profile", "connectx-5-ib", "--", "sh", "-c", "ibv_devinfo -v >/dev/null; "+compile(t, "refused"))
+	out, status := users()[0].session(t, "-v", "-profile", "connectx-5-ib", "--", "sh", "-c", "ibv_devinfo -v >/dev/null; '"+compile(t, "refused")+"'")
 	var reasons []string
 	for line := range strings.Lines(out) {
 		if strings.HasPrefix(line, "uverbs:") || strings.HasPrefix(line, "rdma_cm:") {

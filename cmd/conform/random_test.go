@@ -72,7 +72,7 @@ func TestRandomInterrupted(t *testing.T) {
 	if err := os.WriteFile(twin, []byte("name: twin\ntitle: a second connectx-5\nextends: connectx-5\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	args := strings.Fields("random --target=sim --programs 2147483647 --profile connectx-5," + twin)
+	args := []string{"random", "--target=sim", "--programs", "2147483647", "--profile", `connectx-5,"` + twin + `"`} // a path may have commas
 	for _, early := range []bool{true, false} {
 		ctx, cancel := context.WithCancel(context.Background())
 		var stdout, stderr bytes.Buffer

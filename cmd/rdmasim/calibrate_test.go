@@ -62,8 +62,8 @@ func TestMeasureCardRepeats(t *testing.T) {
 		dir := t.TempDir()
 		fake := fmt.Sprintf(`#!/bin/bash
 while [ "$1" != -p ]; do shift; done
-echo >>%[1]s/$2.calls
-n=$(wc -l <%[1]s/$2.calls)
+echo >>"%[1]s/$2.calls"
+n=$(wc -l <"%[1]s/$2.calls")
 echo " #bytes #iterations BW peak[MB/sec] BW average[MB/sec] MsgRate[Mpps]"
 if [ $2 -eq %[2]d ] && [ $n -le %[3]d ]; then echo " 8 20880 0.00 0.00 0.000000"; else echo " 8 20880 0.00 17.30 2.1"; fi
 `, dir, 18620, zeros) // the second of the programs of the first test that has several

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rdmasim/rdmasim/internal/cli/input/commands"
 	"github.com/rdmasim/rdmasim/workload/perftest"
 )
 
@@ -32,7 +33,7 @@ func TestPerfTalksToPerftest(t *testing.T) {
 		{"ib_write_lat", "-n 20"}, {"ib_send_lat", "-n 20"}, {"ib_read_lat", "-n 20"}, {"ib_atomic_lat", "-n 20"},
 		{"ib_write_bw", "-R -n 50 -q 2"}, {"ib_read_bw", "-z -n 50"}, {"ib_send_lat", "-R -n 20 -c UD"}} {
 		theirs := c.program + " -F " + c.flags
-		ours := fmt.Sprintf("%s %s perf %s --target=hw %s", self, mainArg, strings.TrimPrefix(c.program, "ib_"), c.flags)
+		ours := fmt.Sprintf("%s %s perf %s --target=hw %s", commands.Quoted(self), mainArg, strings.TrimPrefix(c.program, "ib_"), c.flags)
 		for i, pair := range [][2]string{{theirs, ours}, {ours, theirs}} {
 			t.Run(c.program+c.flags+[]string{"/client", "/server"}[i], func(t *testing.T) {
 				server, client := pair[0], pair[1]

@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/rdmasim/rdmasim/internal/cli/input/commands"
 )
 
 var updatePyverbs = flag.Bool("update-pyverbs", false, "write the tables of rdma-core's tests, fixtures/pyverbs")
@@ -98,7 +100,7 @@ func TestPyverbs(t *testing.T) {
 				t.Fatal(err)
 			}
 			copied, wrapper := filepath.Join(dir, "rdmasim.test"), filepath.Join(dir, "rdmasim")
-			for name, b := range map[string][]byte{copied: readFile(t, self), wrapper: fmt.Appendf(nil, "#!/bin/sh\nexec %s %s \"$@\"\n", copied, mainArg)} {
+			for name, b := range map[string][]byte{copied: readFile(t, self), wrapper: fmt.Appendf(nil, "#!/bin/sh\nexec %s %s \"$@\"\n", commands.Quoted(copied), mainArg)} {
 				if err := os.WriteFile(name, b, 0o755); err != nil {
 					t.Fatal(err)
 				}

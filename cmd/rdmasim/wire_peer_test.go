@@ -20,6 +20,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/rdmasim/rdmasim/internal/cli/input/commands"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/roce/pcap"
 )
@@ -141,13 +142,13 @@ func TestWirePeers(t *testing.T) {
 			t.Run(c.program+"/"+role, func(t *testing.T) {
 				file := filepath.Join(t.TempDir(), "wire.pcapng")
 				ours := func(flags string) string {
-					return fmt.Sprintf("%s %s wire %s %s --pcap %s -- %s", self, mainArg, flags, c.flags, file, c.program)
+					return fmt.Sprintf("%s %s wire %s %s --pcap %s -- %s", commands.Quoted(self), mainArg, flags, c.flags, commands.Quoted(file), c.program)
 				}
 				theirs := func(address, asServer, asClient string) string {
 					if !strings.HasPrefix(c.program, "rping") {
 						asServer, asClient = strings.TrimPrefix(asServer, rpingServer), strings.TrimPrefix(asClient, rpingClient)
 					}
-					return fmt.Sprintf("%s %s exec --wire udp:%s -- %s %s%s", self, mainArg, address, c.program, asServer, asClient)
+					return fmt.Sprintf("%s %s exec --wire udp:%s -- %s %s%s", commands.Quoted(self), mainArg, address, c.program, asServer, asClient)
 				}
 				script := ends(ours("--serve udp:"+wireServer), theirs(wireClient, "", rpingClient+wireServer))
 				if role == "client" {
@@ -202,8 +203,8 @@ func TestWireSeesWrongBytes(t *testing.T) {
 	if err := os.WriteFile(file, []byte(faults), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	out, err := network(t, ends(fmt.Sprintf("%s %s wire --serve udp:%s --fault %s --program ibv_rc_pingpong -- -n 20; [ $? = 1 ]", self, mainArg, wireServer, file),
-		fmt.Sprintf("%s %s exec --wire udp:%s -- ibv_rc_pingpong -g 0 -n 20 %s", self, mainArg, wireClient, wireServer)))
+	out, err := network(t, ends(fmt.Sprintf("%s %s wire --serve udp:%s --fault %s --program ibv_rc_pingpong -- -n 20; [ $? = 1 ]", commands.Quoted(self), mainArg, wireServer, commands.Quoted(file)),
+		fmt.Sprintf("%s %s exec --wire udp:%s -- ibv_rc_pingpong -g 0 -n 20 %s", commands.Quoted(self), mainArg, wireClient, wireServer)))
 	if want := "the bytes that came last differ from those that came first: byte 88 is 0x42 and was 0x7b"; err != nil || !strings.Contains(out, want) {
 		t.Errorf("%v, want %q:\n%s", err, want, out)
 	}
