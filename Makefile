@@ -192,7 +192,7 @@ bench:
 	scripts/bench
 
 golden:
-	$(GO) test $(TESTFLAGS) ./experiment ./internal/readme ./cmd/conform ./conformance/mutants ./conformance/report -run Golden -update
+	$(GO) test $(TESTFLAGS) ./experiment ./experiment/calibrate ./internal/readme ./cmd/conform ./conformance/mutants ./conformance/report -run Golden -update
 
 lab:
 	scripts/lab --tools

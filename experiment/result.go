@@ -33,6 +33,8 @@ type Result struct {
 	Faults []FaultCount `json:"-"`
 	// Sensitivity is there if it was asked for.
 	Sensitivity *Sensitivity `json:"sensitivity,omitempty"`
+	// Validity is what published figures say of loads like those of the result, if there are such loads.
+	Validity *Validity `json:"validity,omitempty"`
 	// Against is there if the result was compared with that of an earlier run.
 	Against *Comparison `json:"against,omitempty"`
 	// Required says how the result stands to requirements, of which Notes tell too.
@@ -56,6 +58,7 @@ type Result struct {
 
 	changes map[int]*table.Row // of rows, against those of an earlier run
 	depends string             // what tables say of what would change the result
+	ran     []placed           // the runs of an experiment
 }
 
 // PointNotes are the notes of a point of a sweep.
@@ -240,6 +243,9 @@ func (r *Result) writeTable(w io.Writer) error {
 	}
 	if r.depends != "" {
 		fmt.Fprintln(w, table.Wrap(r.depends, 100))
+	}
+	if r.Validity != nil {
+		fmt.Fprintln(w, table.Wrap(r.Validity.String(), 100))
 	}
 	state := ""
 	if !r.Complete {

@@ -321,6 +321,7 @@ func (s *Scenario) emit(env *Env) error {
 // Run runs a scenario; what it leaves out gets its default. name is that of the run in captures; a single run needs none.
 func (e *Env) Run(s *Scenario, prof *profile.Profile, name string) (*Outcome, error) {
 	s.defaults()
+	e.Out.ran = append(e.Out.ran, placed{name, s.places(prof.Name)})
 	return s.run(e.Ctx, e.Seed, prof, e.rec, name)
 }
 

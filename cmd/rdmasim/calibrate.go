@@ -89,10 +89,19 @@ func showStored(c *cobra.Command, format string) error {
 	if err != nil {
 		return err
 	}
-	if err := rep.Write(c.OutOrStdout(), format); err != nil {
+	if err := writeLeftOut(c, rep, format); err != nil {
 		return err
 	}
 	return rep.Current()
+}
+
+// writeLeftOut writes a whole table of left-out figures, and to people how well the intervals of results hold for them.
+func writeLeftOut(c *cobra.Command, rep *calibrate.LeaveOneOut, format string) error {
+	err := rep.Write(c.OutOrStdout(), format)
+	if err == nil && format == "table" {
+		err = calibrate.WriteReach(c.Context(), c.OutOrStdout(), rep)
+	}
+	return err
 }
 
 func calibrateCommand() *cobra.Command {
@@ -134,7 +143,10 @@ status is 1 if a fitted figure is out of its tolerance.`,
 				if rep == nil {
 					return err
 				}
-				return errors.Join(rep.Write(c.OutOrStdout(), format), err)
+				if len(checks) > 0 {
+					return errors.Join(rep.Write(c.OutOrStdout(), format), err)
+				}
+				return errors.Join(writeLeftOut(c, rep, format), err)
 			}
 			if len(checks) > 0 {
 				return &experiment.UsageError{Err: errCheckNeedsLeaveOut}

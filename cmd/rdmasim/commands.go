@@ -125,7 +125,7 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 				}
 			}
 			err = s.judged(res, nil, err)
-			s.depends(res, false)
+			s.depends(res, nil)
 			return withReports(writeResult(c, res, req, out, format, err), s.reviews.write(c, res, nil))
 		},
 	}

@@ -119,11 +119,41 @@ func (v *reviews) profile() (*profile.Profile, error) {
 	return p.Profile()
 }
 
-// depends lets the table of a result, or of a sweep's, say what would change it.
-func (v *reviews) depends(res *experiment.Result, swept bool) {
+// depends lets a result, or that of a sweep, say what would change it, and how far published figures let one trust it.
+func (v *reviews) depends(res *experiment.Result, answer *sweep.Answer) {
 	if p, err := v.profile(); err == nil && p != nil { // the run itself reports an error of the profile
-		res.Depends(p, swept)
+		res.Depends(p, answer != nil)
+		_ = v.reach(res, answer)
 	}
+}
+
+// reach looks for published figures near to the loads of a result.
+func (v *reviews) reach(res *experiment.Result, answer *sweep.Answer) error {
+	r, err := calibrate.StoredReach()
+	if err != nil {
+		return err
+	}
+	if answer != nil {
+		names, points, err := answer.Places()
+		if err == nil {
+			r.Judge(res, names, points)
+		}
+		return err
+	}
+	p, err := v.x.Prepare(*v.req)
+	if err != nil {
+		return err
+	}
+	if v.x.OfScenario() == nil {
+		names, points := p.Ran(res)
+		r.Judge(res, names, points)
+		return nil
+	}
+	places, err := p.Places(nil)
+	if err == nil {
+		r.Judge(res, []string{""}, [][]experiment.Place{places})
+	}
+	return err
 }
 
 // write writes the reports. One that cannot be written does not keep the other from its place.

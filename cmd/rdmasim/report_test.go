@@ -178,3 +178,41 @@ func TestReportOfABadEnd(t *testing.T) {
 		t.Errorf("a full disk: exit %d\n%s%s", code, &out, &stderr)
 	}
 }
+
+// TestResultsSayHowFarToTrustThem: tables, JSON and reports of scenarios, sweeps and experiments have what published figures say of their loads.
+func TestResultsSayHowFarToTrustThem(t *testing.T) {
+	t.Setenv(storeVariable, t.TempDir())
+	dir := t.TempDir()
+	file := written(t, filepath.Join(dir, "brief.yaml"), brief)
+	run := func(args ...string) string {
+		t.Helper()
+		code, out := rdmasim(t, append([]string{"run"}, args...)...)
+		if code != 0 {
+			t.Fatalf("%v: exit %d\n%s", args, code, out)
+		}
+		return strings.Join(strings.Fields(out), " ")
+	}
+	const near = "How far to trust it: 80 % of the published figures near "
+	experimentOf := []string{"uar-sharing", "--set", "graph=1", "--set", "threads=2", "--set", "ablate=false", "--set", "duration_us=10"}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{file}, near + "this load were predicted, without their own check, within a factor of 1."},
+		{[]string{file, "--sweep", "traffic.0.on_demand=none,explicit"}, near + "traffic.0.on_demand=explicit (of all points the least like them) were"},
+		{experimentOf, near + "graph 1, "},
+		{[]string{file, "--profile", "connectx-7"}, "How far to trust it: not known, for the timing of the profile is not calibrated."},
+		{[]string{file, "--format", "json"}, `"validity": { "points": 1, "factor": 1.`},
+	} {
+		if out := run(c.args...); !strings.Contains(out, c.want) {
+			t.Errorf("%v: want %q\n%s", c.args, c.want, out)
+		}
+	}
+	html, md := filepath.Join(dir, "r.html"), filepath.Join(dir, "r.md")
+	run(file, "--html", html, "--markdown", md)
+	for _, name := range []string{html, md} {
+		if !strings.Contains(content(t, name), near+"this load were") {
+			t.Errorf("%s lacks it", name)
+		}
+	}
+}

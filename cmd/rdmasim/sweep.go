@@ -242,7 +242,7 @@ func (s *sweepFlags) writeAnswer(c *cobra.Command, answer *sweep.Answer, out, fo
 	} else {
 		err = s.judged(answer.Result, answer, err)
 	}
-	s.depends(answer.Result, true)
+	s.depends(answer.Result, answer)
 	err = errors.Join(err, answer.Write(c.OutOrStdout(), format))
 	notesBeside(c, answer.Result.Notes, format)
 	if out != "" {

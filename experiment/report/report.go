@@ -245,6 +245,9 @@ func (r *Report) intervals() (lines []string) {
 	}) {
 		lines = append(lines, "WARNING: not every figure will last: the notes say which, and what to do.")
 	}
+	if res.Validity != nil {
+		lines = append(lines, res.Validity.String())
+	}
 	if res.Seeds > 1 {
 		return append(lines, fmt.Sprintf("Means over %d seeds; ± is half the width of the 95 %% confidence interval of the mean. A figure without it does not depend on the seed.", res.Seeds))
 	}

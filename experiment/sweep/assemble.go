@@ -35,6 +35,28 @@ type Answer struct {
 	kept   map[store.Address]*result
 }
 
+// mostLookedAt bounds the points whose loads are looked at.
+const mostLookedAt = 200
+
+// Places are the places of the loads of a scenario at its points, with their names: of all points, or of some from all over a large sweep.
+func (a *Answer) Places() (names []string, places [][]experiment.Place, err error) {
+	points := a.r.n / a.r.Seeds
+	looked := min(points, mostLookedAt)
+	for i := range looked {
+		n := i
+		if looked > 1 {
+			n = i * (points - 1) / (looked - 1)
+		}
+		pt, _ := a.r.point(n * a.r.Seeds)
+		p, err := a.r.prep.Places(pt)
+		if err != nil {
+			continue // a point that the answer says has failed
+		}
+		names, places = append(names, experiment.PointName(pt)), append(places, p)
+	}
+	return names, places, nil
+}
+
 // cell is a point of the grid with the results of its seeds that are there.
 type cell struct {
 	settings []experiment.Setting

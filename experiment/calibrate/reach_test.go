@@ -1,0 +1,125 @@
+package calibrate
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/rdmasim/rdmasim/experiment"
+	"github.com/rdmasim/rdmasim/experiment/table"
+	"github.com/rdmasim/rdmasim/sim/profile"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func reachOf(t *testing.T) *Reach {
+	t.Helper()
+	all, err := loadValidations(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	errors, err := StoredLeaveOneOut()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := NewReach(all, errors)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestGoldenReach: what comes with the program is what the checks and the errors of their left-out figures give, and its intervals hold as
+// many of these figures as they say.
+func TestGoldenReach(t *testing.T) {
+	r := reachOf(t)
+	var b bytes.Buffer
+	if err := table.WriteJSON(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	const file = "../../fixtures/" + reachFile
+	if *update {
+		if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stored, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(stored, b.Bytes()) {
+		t.Errorf("%s is not what checks and leave-one-out.json give: run make golden", file)
+	}
+	if share := float64(r.Held) / float64(len(r.Figures)); share < Most-0.05 || share > Most+0.1 || len(r.Figures) < 230 {
+		t.Errorf("%d of %d figures are in their intervals", r.Held, len(r.Figures))
+	}
+}
+
+// TestReachOfALoad: a load of a check is at no distance from it; what it changes is named, the farthest first; the farther a load is, the
+// less is said of it, until nothing is.
+func TestReachOfALoad(t *testing.T) {
+	r := reachOf(t)
+	says := func(text string) *experiment.Validity {
+		t.Helper()
+		s, err := experiment.ParseScenario("s.yaml", []byte("name: s\n"+text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Says("", s.Places())
+	}
+	const own = "profile: connect-ib\nset: {hca.read_interval: 19531ps}\ntraffic:\n  - {verb: read, payload: 32B, threads: 14, spread: 16, window: 16, access: random, mr_size: 64KiB, qps_per_thread: 33, duration: 1ms%s}\n"
+	for _, c := range []struct {
+		change  string
+		differs []string
+	}{
+		{"", nil},
+		{", page_size: 2MiB", []string{"page_size (2MiB, there 4KiB)"}},
+		{", td: per-thread, mtu: 4096", []string{"td (per-thread, there none)", "mtu (4KiB, there 1KiB)"}},
+	} {
+		v := says(strings.Replace(own, "%s", c.change, 1))
+		if v.Check != 8 || strings.Join(v.Differs, " ") != strings.Join(c.differs, " ") || v.Factor < 1 || v.Factor > 2 {
+			t.Errorf("%s: %+v", c.change, v)
+		}
+	}
+	last := 0.0
+	for _, more := range []string{"", ", on_demand: explicit", ", on_demand: explicit, threads: 16, postlist: 16"} {
+		v := says("traffic: [{payload: 64B, window: 64, duration: 1ms" + more + "}]")
+		if v.Distance <= last || v.Factor < 1 || !strings.Contains(v.String(), "80 % of the published figures near this load were predicted, without their own check, within a factor of ") {
+			t.Errorf("%s: %+v, %s", more, v, v)
+		}
+		last = v.Distance
+	}
+	far := says("profile: connectx-7\nset: {hca.pus: 4, uar.bf_conflict: none}\nlink: switch\n" +
+		"traffic: [{pattern: incast, clients: 40, verb: send, transport: ud, payload: 4KiB, mtu: 4096, memory: gpu, threads: 8}]")
+	if far.Factor != 0 || !strings.HasPrefix(far.String(), "How far to trust it: not known, for no published figure is near this load; the nearest, check ") {
+		t.Errorf("%+v, %s", far, far)
+	}
+}
+
+// TestReachOfSeveralPoints: the point that is least like what was validated decides; a profile whose timing nobody has calibrated is
+// near to nothing.
+func TestReachOfSeveralPoints(t *testing.T) {
+	r := reachOf(t)
+	var points [][]experiment.Place
+	for _, text := range []string{"{payload: 64B, duration: 1ms}", "{payload: 64B, duration: 1ms, verb: faa}", "{payload: 64B, duration: 1ms, threads: 2}"} {
+		s, err := experiment.ParseScenario("s.yaml", []byte("name: s\ntraffic: ["+strings.Replace(text, "payload: 64B, duration: 1ms, verb", "duration: 1ms, verb", 1)+"]\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		points = append(points, s.Places())
+	}
+	res := &experiment.Result{}
+	r.Judge(res, []string{"a", "b", "c"}, points)
+	if v := res.Validity; v == nil || v.Point != "b" || v.Points != 3 || !strings.Contains(v.String(), "figures near b (of all points the least like them) were") {
+		t.Errorf("%+v", res.Validity)
+	}
+	res.Hypotheses = []string{profile.TimingNotCalibrated}
+	if r.Judge(res, []string{"a"}, points[:1]); res.Validity.Factor != 0 || !strings.Contains(res.Validity.String(), "not known, for the timing of the profile is not calibrated") {
+		t.Errorf("%s", res.Validity)
+	}
+	if r.Judge(res, []string{"a"}, [][]experiment.Place{nil}); res.Validity != nil {
+		t.Errorf("no loads: %s", res.Validity)
+	}
+}

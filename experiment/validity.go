@@ -1,0 +1,53 @@
+package experiment
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rdmasim/rdmasim/internal/cli/plain"
+)
+
+// Validity is what published figures say of a result: how far the simulator was off for loads like its own.
+type Validity struct {
+	// Point is that point of a sweep, of Points, which is least like what was validated.
+	Point  string `json:"point,omitempty"`
+	Points int    `json:"points,omitempty"`
+	// Factor is that within which a Share of published figures near to the load were predicted without their own check. 0: no figure is
+	// near.
+	Factor float64 `json:"factor,omitempty"`
+	Share  float64 `json:"share"`
+	// Uncalibrated says that no figure is near since the timing of the profile is not calibrated.
+	Uncalibrated bool `json:"uncalibrated,omitempty"`
+	// Check is the nearest, as rdmasim validate numbers them, and Differs in what its load is unlike this one, the most important first.
+	Check    int      `json:"nearest_check"`
+	Title    string   `json:"nearest_check_title"`
+	Distance float64  `json:"distance"`
+	Differs  []string `json:"differs"`
+}
+
+// mostDifferences is how many a line names.
+const mostDifferences = 3
+
+// String is the line below a table.
+func (v *Validity) String() string {
+	if v.Uncalibrated {
+		return "How far to trust it: not known, for the timing of the profile is not calibrated."
+	}
+	nearest := fmt.Sprintf("check %d of rdmasim validate has this load", v.Check)
+	if n := len(v.Differs); n > 0 {
+		named := v.Differs
+		if n > mostDifferences {
+			named = append(named[:mostDifferences:mostDifferences], plain.Count(n-mostDifferences, "other"))
+		}
+		nearest = fmt.Sprintf("the nearest, check %d of rdmasim validate, differs in %s", v.Check, strings.Join(named, ", "))
+	}
+	load := "this load"
+	if v.Points > 1 {
+		load = v.Point + " (of all points the least like them)"
+	}
+	if v.Factor == 0 {
+		return fmt.Sprintf("How far to trust it: not known, for no published figure is near %s; %s.", load, nearest)
+	}
+	return fmt.Sprintf("How far to trust it: %.0f %% of the published figures near %s were predicted, without their own check, within a factor of %.2f; %s.",
+		100*v.Share, load, v.Factor, nearest)
+}
