@@ -18,7 +18,7 @@ import (
 // origin are the columns by which a line of --format jsonl says what its row is from.
 var origin = []string{"experiment", "version", "profile", "profile_hash", "seed"}
 
-// Records are rows of an earlier run, with what they say of their origin.
+// Records are the rows of an earlier run, and their origin as far as the file states it.
 type Records struct {
 	File string
 	// Name to Seed are "" where the records do not say.
@@ -175,7 +175,8 @@ func (r *Result) writeJSONL(w io.Writer) error {
 	return nil
 }
 
-// Origin adds to a row what it is from, but for what it has as a column.
+// Origin adds to a row the origin of the result (name, version, profile, seed), except those that
+// has lists as columns.
 func (r *Result) Origin(row *table.Row, has []string) {
 	for i, v := range []any{r.Name, r.Version, r.Profile, r.ProfileHash, r.Seed} {
 		if k := origin[i]; !slices.Contains(has, k) && (k != "seed" || r.Seeds <= 1) {

@@ -8,8 +8,9 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// CompletionLoad is a driver in the kernel, in place of traffic through verbs: messages on connections, of each of which the
-// completion is handled as a model has it, and then, after what lies between, that of the next.
+// CompletionLoad is a driver in the kernel, in place of traffic through verbs: messages on
+// connections. A model handles the completion of each message; the connection's next message
+// completes one turnaround later.
 type CompletionLoad struct {
 	Model        string   `yaml:"model" oneof:"legacy,irq-inline,direct,softirq,workqueue,unbound,legacy-16,softirq-threads,fanout" required:"true" help:"how completions are handled: by threads of the driver (legacy, legacy-16, softirq-threads), in a poll context of ib_core (direct, softirq, workqueue, unbound), in the interrupt (irq-inline, which ib_core does not have), or by a work item on each core (fanout)"`
 	Slower       int      `yaml:"slower_percent" min:"10" max:"1000" help:"time that a core takes for instructions (default 100)"`

@@ -8,7 +8,7 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// Service is a time that varies: of a handler, of what lies between two completions, of a disk.
+// Service is a time that varies: that of a handler, a turnaround or a disk.
 type Service struct {
 	Mean         int64  `yaml:"mean" unit:"time" max:"1s" help:"mean, such as 2.5us"`
 	Distribution string `yaml:"distribution" oneof:"fixed,uniform,exponential,two" help:"fixed; uniform: from half of the mean to one and a half of it; exponential; two: the mean, and one in rare times long (default uniform)"`
