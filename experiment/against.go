@@ -134,7 +134,7 @@ func (r *Result) keys() (all []string) {
 // the records are of another experiment, or have no row in common with the result.
 func (r *Result) Compare(old *Records, rows []table.Row, keys []string) error {
 	if old.Name != "" && old.Name != r.Name {
-		return Usagef("--against: %s is of %s, and this run is of %s", old.File, old.Name, r.Name)
+		return Usagef("--against: %s has results of %s, and this run is one of %s", old.File, old.Name, r.Name)
 	}
 	if rows == nil {
 		rows = r.Rows

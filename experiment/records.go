@@ -125,8 +125,8 @@ func (r *Records) take(row *table.Row, first, swept bool) error {
 		if first {
 			*has = says
 		} else if says != *has {
-			what := map[string]string{"profile_hash": "values of a profile"}
-			return fmt.Errorf("this record is of %s %s, and the first is of %s: compare with records of one %s", cmp.Or(what[k], k), says, *has, cmp.Or(what[k], k))
+			what := map[string]string{"profile_hash": "profile values"}
+			return fmt.Errorf("this record has %s %s, and the first has %s: compare with records that share one %s", cmp.Or(what[k], k), says, *has, cmp.Or(what[k], k))
 		}
 	}
 	*row = rest
@@ -188,7 +188,7 @@ func (r *Result) Origin(row *table.Row, has []string) {
 // differences are what records and a result are not both of, in words.
 func (r *Records) differences(res *Result) (out []string) {
 	if r.Version == "" {
-		return []string{"it does not say which version and profile it is of"}
+		return []string{"it names no version and profile"}
 	}
 	for _, d := range []struct{ what, old, now string }{{"version", r.Version, res.Version}, {"profile", r.Profile, res.Profile},
 		{"values of the profile", r.ProfileHash, res.ProfileHash}, {"seed", r.Seed, strconv.FormatUint(res.Seed, 10)}} {

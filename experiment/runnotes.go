@@ -42,7 +42,7 @@ func (n *runNote) String() string {
 		where = fmt.Sprintf("%s and %d more", where, more)
 	}
 	if n.varies {
-		return fmt.Sprintf("%s: %s (Its figures differ from run to run; these are of %s.)", where, n.text, n.runs[0])
+		return fmt.Sprintf("%s: %s (Figures differ from run to run; these come from %s.)", where, n.text, n.runs[0])
 	}
 	return where + ": " + n.text
 }

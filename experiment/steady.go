@@ -106,7 +106,7 @@ func fewSamples(l *workload.Load, results ...*workload.Result) string {
 	if n > 1 {
 		samples = fmt.Sprintf("%d samples", n)
 	}
-	return fmt.Sprintf("its percentiles are of %s, and the 99 %% point needs 100; give it %s.", samples, more)
+	return fmt.Sprintf("its percentiles rest on %s, and the 99 %% point needs 100; give it %s.", samples, more)
 }
 
 // noteOverlap names loads that ended so early that another one ran without them.

@@ -120,7 +120,7 @@ func (h *Host) build() (err error) {
 		return nil
 	}
 	return h.net.PlanFor(h.cfg.Faults, fault.Target{Cannot: func(fault.EventKind) string {
-		return "here a script is of frames and links; rdmasim run and rdmasim exec carry out events"
+		return "rdmasim wire accepts faults of frames and links only; rdmasim run and rdmasim exec carry out events"
 	}})
 }
 

@@ -140,7 +140,7 @@ func runRandom(cmd *cobra.Command, o *randomOptions) error {
 		return usagef("--program is empty: give the program as it was printed, or leave the flag out, and programs are drawn")
 	}
 	if o.digest && len(jobs)+len(o.profiles) > 2 || o.digest && o.target != "sim" {
-		return usagef("--digest is of one simulator: give --target=sim and one profile")
+		return usagef("--digest works on a single simulator: give --target=sim and one profile")
 	}
 	if o.programs < 1 || o.shrink < 0 {
 		return usagef("--programs %d, --shrink %v: at least one program and no time below 0 are needed", o.programs, o.shrink)

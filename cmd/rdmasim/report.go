@@ -73,7 +73,7 @@ func (v *reviews) prepare(ctx context.Context, name string, x *experiment.Experi
 		return usagef("--against: %w", err)
 	}
 	if old.Name != "" && old.Name != x.Name {
-		return usagef("--against: %s is of %s, and this run is of %s", v.against, old.Name, x.Name)
+		return usagef("--against: %s has results of %s, and this run is one of %s", v.against, old.Name, x.Name)
 	}
 	v.old = old
 	return nil

@@ -341,7 +341,7 @@ func (p *Program) validStep(s Step, piece func(Piece) error) error {
 		return fmt.Errorf("number %d, anchor %q", s.N, s.Anchor)
 	}
 	if s.Kind == StepBind && (len(s.Pieces) != 1 || s.Pieces[0].Window == 0 || p.UC || p.UD) {
-		return errors.New("a bind is of one window to one piece, on RC")
+		return errors.New("a bind takes one window and one piece, on RC")
 	}
 	if s.Kind == StepLimit && !p.SRQ {
 		return errors.New("a limit without an SRQ")

@@ -50,7 +50,7 @@ func (q *qp) checkMcast(d *Device, g group) error {
 	case q.typ != verbs.QPTUD:
 		return fmt.Errorf("multicast on a QP that is not UD: %w", syscall.EINVAL)
 	case d.caps.ib && (g.lid < firstMulticastLID || g.lid == permissiveLID):
-		return fmt.Errorf("LID %#x is of no multicast group: %w", g.lid, syscall.EINVAL)
+		return fmt.Errorf("LID %#x is not that of a multicast group: %w", g.lid, syscall.EINVAL)
 	}
 	return nil
 }
