@@ -38,8 +38,8 @@ func execCommand() *cobra.Command {
 		Short: "Run unmodified RDMA programs on the simulated adapter",
 		Long: `Runs a program and every process that it starts, with simulated adapters mlx5_0, mlx5_1,
 ... in place of real ones. The program's own libibverbs and libmlx5 drive them, unmodified.
-No support for RDMA in the kernel and no privilege is needed. The exit status is that of
-the program, or 2 if it cannot be started.`,
+It needs no RDMA in the kernel and no privilege. The exit status is the program's, or 2 if
+the program cannot be started.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := input.Alone(c.Flags(), "refused"); err != nil {
 				return &experiment.UsageError{Err: fmt.Errorf("exec: %w", err)}
