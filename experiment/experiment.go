@@ -137,7 +137,7 @@ type Request struct {
 	Seed    uint64
 	Pcap    string
 	Trace   string
-	Fault   string // file of faults, on the wire and beside it
+	Fault   string // file of faults (package roce/fault)
 	// FaultText is the text of that file, if it has been read.
 	FaultText []byte
 	Version   string
