@@ -11,7 +11,7 @@ import (
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
 )
 
-// Comparison is how a result differs from that of an earlier run.
+// Comparison is the difference between a result and an earlier one.
 type Comparison struct {
 	// Old is the file of the earlier run, and Differ what the two are not both of, such as the version.
 	Old    string   `json:"old"`
@@ -28,7 +28,8 @@ type Comparison struct {
 	same   int             // values of that table that do not differ
 }
 
-// Change is a value that differs. Old and New are numbers, or words that a run finds.
+// Change is a value that differs between two runs. Old and New are numbers, or words that a run
+// finds.
 type Change struct {
 	Row    string `json:"row"`
 	Column string `json:"column"`
@@ -128,11 +129,12 @@ func (r *Result) keys() (all []string) {
 	return append(all, "thread")
 }
 
-// Compare compares the result with records. rows are the result's own where nil; those of a sweep have the names of files, and keys its swept
-// columns. The error is one of usage: the records are of another experiment, or have no row in common with the result.
+// Compare compares the result with records. rows nil means the result's own rows; the rows of a
+// sweep have the column names of files, and keys are its swept columns. The error is a usage error:
+// the records are of another experiment, or have no row in common with the result.
 func (r *Result) Compare(old *Records, rows []table.Row, keys []string) error {
 	if old.Name != "" && old.Name != r.Name {
-		return Usagef("--against: %s is of %s, and this run is of %s", old.File, old.Name, r.Name)
+		return Usagef("--against: %s has results of %s, and this run is one of %s", old.File, old.Name, r.Name)
 	}
 	if rows == nil {
 		rows = r.Rows
@@ -248,7 +250,8 @@ func (c *Comparison) visible(kind, column string) bool {
 // negligible is a change in percent that a table does not show, unless it is beyond the intervals.
 const negligible = 0.1
 
-// Shown are the changes that a table for people has: those of its columns and rows that are no trifles. The total of a single load is that load.
+// Shown returns the changes for a table: those in its columns and rows, without trifles. The total
+// of a single load is that load, and is left out.
 func (c *Comparison) Shown() (all []Change) {
 	loads := map[string]bool{}
 	for _, ch := range c.Changes {
@@ -265,7 +268,7 @@ func (c *Comparison) Shown() (all []Change) {
 	return all
 }
 
-// Summary is the comparison in sentences, of what a table for people has.
+// Summary returns the comparison in sentences, for the changes that Shown returns.
 func (c *Comparison) Summary() (lines []string) {
 	differ, apart, unsure := 0, 0, 0
 	for _, ch := range c.Changes {
@@ -300,12 +303,12 @@ func (c *Comparison) Summary() (lines []string) {
 	return lines
 }
 
-// Columns are the headings of Cells.
+// Columns returns the headings of Cells.
 func (c *Comparison) Columns() []string {
 	return []string{"row", "column", "old", "new", "change_percent", "beyond"}
 }
 
-// Cells is the change as a line of a table.
+// Cells returns the change as a line of a table.
 func (ch *Change) Cells() []string {
 	cell := func(v any, half *float64) string {
 		s := table.Short(v)

@@ -9,15 +9,15 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Bed is a testbed of an experiment that drives verbs by itself, and not through a scenario.
+// Bed is the testbed of an experiment that calls verbs itself instead of running a scenario.
 type Bed struct {
 	TB  *testbed.Testbed
 	use useWatch
 }
 
-// Build makes a testbed of hosts, with the profile and the seed of e, runs body on it and closes it. change may alter its
-// configuration, and may be nil. The run ends after limit in virtual time (0: 1000 s). name is that of the run in captures and
-// errors; a single run needs none.
+// Build makes a testbed of hosts with the profile and the seed of e, runs body on it and closes it.
+// change may alter its configuration, and may be nil. The run ends after limit of virtual time (0:
+// 1000 s). name is the name of the run in captures and errors; a single run needs none.
 func (e *Env) Build(limit time.Duration, name string, hosts []testbed.HostConfig, change func(*testbed.Config), body func(t verbs.Thread, b *Bed) error) error {
 	cfg := testbed.Config{Seed: e.Seed, Profile: e.Profile, OutOfBand: outOfBand, NoTap: true, Interrupt: func() bool { return e.Ctx.Err() != nil }}
 	for i, h := range hosts {
@@ -48,7 +48,8 @@ func (e *Env) Build(limit time.Duration, name string, hosts []testbed.HostConfig
 	return err
 }
 
-// Grown is what the counters of the testbed have grown by since before; a counter made in between counts from zero.
+// Grown returns by how much the counters of the testbed have grown since before; a counter created
+// in between counts from zero.
 func (b *Bed) Grown(before []testbed.Reading) (all []testbed.Reading) {
 	for _, r := range growth(before, b.TB.Counters()) {
 		all = append(all, r.Reading)

@@ -12,7 +12,8 @@ import (
 // completionProfile is named in the output; nothing of it is used.
 const completionProfile = "connectx-5"
 
-// CompletionModels is the experiment completions. It is here and not in studies because a scenario with completions is one of its runs.
+// CompletionModels returns the experiment completions. It is here and not in studies because a
+// scenario with completions is one of its runs.
 func CompletionModels() *Experiment {
 	return &Experiment{
 		Name:    "completions",

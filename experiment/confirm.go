@@ -97,7 +97,8 @@ func (r *raise) apply(p *profile.Profile) (*profile.Profile, string, error) {
 	return raised, what, errors.Join(errs, raised.Validate())
 }
 
-// Raise makes a profile with more of a resource, and says what has changed; a wire of InfiniBand gets twice the lanes.
+// Raise returns a copy of a profile with more of a resource, and says what has changed; an
+// InfiniBand wire gets twice the lanes.
 func Raise(r sim.Resource, p *profile.Profile) (*profile.Profile, string, error) {
 	up := raises[r]
 	if r == sim.Wire && p.Resolved().Link.InfiniBand {
@@ -195,7 +196,7 @@ func (s *Scenario) twice() *Scenario {
 	return &c
 }
 
-// Confirmation is what a second run with the limit raised says.
+// Confirmation is the outcome of a second run with more of the limiting resource.
 type Confirmation struct {
 	What          string // was raised
 	Unit          string // of the rates; empty: M/s
@@ -283,7 +284,7 @@ func (c *Confirmation) verdict() string {
 	return "no"
 }
 
-// String says what was found, in a sentence.
+// String returns the outcome in a sentence.
 func (c *Confirmation) String() string {
 	switch {
 	case c.Why != "":
@@ -294,7 +295,8 @@ func (c *Confirmation) String() string {
 	return fmt.Sprintf("refuted: %s -> %s %s with %s%s", table.Short(c.Before), table.Short(c.After), cmp.Or(c.Unit, "M/s"), c.What, c.Then)
 }
 
-// Confirmed adds to a row whose limit is known what a second run says about it, and notes it. name is what to call the run.
+// Confirmed adds to a row with a limit what a second run says about that limit, and notes it. name
+// is the name of the run in the note.
 func (e *Env) Confirmed(row *table.Row, name string, c *Confirmation) {
 	row.Set(Confirmed, c.verdict())
 	busy, _ := row.Float(limitPercent)

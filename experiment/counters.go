@@ -46,7 +46,8 @@ func growth(before, after []testbed.Reading) []reading {
 	return g
 }
 
-// Counter is the sum of the counters of a short name, with or without its host.
+// Counter returns the sum of all counters with a short name, or the counter of one host if the name
+// has a host.
 func (o *Outcome) Counter(name string) (float64, bool) {
 	if o.sums == nil {
 		o.sums = map[string]float64{}
@@ -63,8 +64,8 @@ func (o *Outcome) Counter(name string) (float64, bool) {
 	return sum, found
 }
 
-// Metric is a value of the first load's row, or with its name before it of another one's, or
-// the sum of a counter. note, unless empty, is why the value means little.
+// Metric returns a value of the first load's row (or, with a load's name before it, of that load's
+// row), or the sum of a counter. note, unless empty, is why the value means little.
 func (o *Outcome) Metric(name string) (v float64, note string, err error) {
 	if o.row != nil {
 		if v, ok := o.row.Float(name); ok {

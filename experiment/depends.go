@@ -11,8 +11,9 @@ import (
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
-// Guessed are the values of a profile that act on a limit, as column limited_by names it, and that no source gives: those that are assumed,
-// fitted or a hypothesis. Another value of one of them may change the result.
+// Guessed returns the values of a profile that act on a limit (a word of column limited_by) and
+// have no source: those that are assumed, fitted or a hypothesis. Another value of one of them may
+// change the result.
 func Guessed(limit string, p *profile.Profile) (all []profile.Value) {
 	up, ok := raise{}, false
 	for r, has := range raises {
@@ -45,7 +46,7 @@ type Limit struct {
 	Rows int
 }
 
-// Limits are what limits the points or loads, the most frequent first.
+// Limits returns what limits the points or loads, the most frequent first.
 func (r *Result) Limits() (all []Limit) {
 	for i := range r.Rows {
 		row := &r.Rows[i]
@@ -67,7 +68,7 @@ func (r *Result) Limits() (all []Limit) {
 	return all
 }
 
-// Guesses are the values of a profile that act on what limits the result, and that no source gives, as Guessed.
+// Guesses returns what Guessed returns for the limits of the result.
 func (r *Result) Guesses(p *profile.Profile) (all []profile.Value) {
 	for _, l := range r.Limits() {
 		for word := range strings.SplitSeq(l.Word, ", ") { // with other seeds another one
@@ -84,8 +85,9 @@ func (r *Result) Guesses(p *profile.Profile) (all []profile.Value) {
 // mostGuesses is how many values a line names.
 const mostGuesses = 3
 
-// Depends lets tables say what would change the result, which ran with a profile: the values that no source gives and that act on what limits it.
-// What says nothing of limits, or has a sensitivity, stays as it is. swept: it is of several points.
+// Depends makes tables say what would change the result, which ran with profile p: the values
+// without a source that act on what limits it. A result that names no limit, or has a sensitivity,
+// stays unchanged. swept: the result has several points.
 func (r *Result) Depends(p *profile.Profile, swept bool) {
 	if r.Sensitivity != nil || len(r.Limits()) == 0 {
 		return
@@ -115,7 +117,8 @@ func (r *Result) Depends(p *profile.Profile, swept bool) {
 	r.depends = fmt.Sprintf("What would change it: %s; %s.", says, more)
 }
 
-// Profile is the profile of a request with its settings: of a sweep, those that all points have in common.
+// Profile returns the profile with the settings of a request: in a sweep, with those that all
+// points share.
 func (p *Prepared) Profile() (*profile.Profile, error) {
 	if p.base != nil {
 		sc, err := p.scenario(nil)

@@ -3,7 +3,7 @@ package experiment
 // Example is a short scenario that shows how a question is asked.
 type Example struct{ Asks, Text string }
 
-// Examples are scenarios for the reference of their keys. A test runs each.
+// Examples returns the scenarios for the reference of keys. A test runs each.
 func Examples() []Example {
 	return []Example{
 		{"Eight threads post small writes on one context: what do they reach?", `name: writers

@@ -26,7 +26,7 @@ type Param struct {
 	Assumed bool
 }
 
-// Experiment is a named what-if.
+// Experiment is a named experiment.
 type Experiment struct {
 	Name, Title string
 	Profile     string // default
@@ -55,10 +55,10 @@ type Experiment struct {
 	scenario *Scenario
 }
 
-// AssumedCost is a time that an experiment assumes beside its profile and its parameters.
+// AssumedCost is a time that an experiment assumes in addition to its profile and parameters.
 type AssumedCost struct{ Name, Value string }
 
-// Env is what a running experiment has.
+// Env is what an experiment gets to run with.
 type Env struct {
 	Ctx     context.Context
 	Profile *profile.Profile
@@ -78,10 +78,10 @@ type Env struct {
 	Progress func(done, total int, what string)
 }
 
-// String is the value of a parameter.
+// String returns the value of a parameter.
 func (e *Env) String(key string) string { return e.vals[key] }
 
-// Int is the value of a numeric parameter.
+// Int returns the value of a numeric parameter.
 func (e *Env) Int(key string) int {
 	n, err := strconv.Atoi(e.vals[key])
 	if err != nil {
@@ -93,7 +93,7 @@ func (e *Env) Int(key string) int {
 // Emit appends a row.
 func (e *Env) Emit(r table.Row) { e.Out.Rows = append(e.Out.Rows, r) }
 
-// Note adds a note about what has just run.
+// Note adds a note about the last run.
 func (e *Env) Note(format string, args ...any) { e.Out.Note(format, args...) }
 
 // Step reports progress and returns the error that ends an interrupted run.
@@ -107,7 +107,8 @@ func (e *Env) Step(done, total int, what string) error {
 	return nil
 }
 
-// Silent is e for runs of which nothing is kept: no rows, notes, progress, capture or timeline. The faults are the same.
+// Silent returns a copy of e for runs of which nothing is kept: no rows, notes, progress, capture
+// or timeline. Faults still apply.
 func (e *Env) Silent() *Env {
 	s := *e
 	s.Out, s.ofRuns, s.Progress, s.rec = &Result{}, nil, nil, e.rec.silent()
@@ -117,7 +118,7 @@ func (e *Env) Silent() *Env {
 // ErrInterrupted ends a run whose context was cancelled; its rows stay.
 var ErrInterrupted = errors.New("interrupted")
 
-// UsageError is wrong usage or bad input: exit status 2.
+// UsageError is an error of usage or input: exit status 2.
 type UsageError struct{ Err error }
 
 // Error returns the message.
@@ -126,7 +127,7 @@ func (e *UsageError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *UsageError) Unwrap() error { return e.Err }
 
-// Usagef makes a UsageError.
+// Usagef returns a UsageError.
 func Usagef(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
 
 // Request is what a run command asks for.
@@ -136,7 +137,7 @@ type Request struct {
 	Seed    uint64
 	Pcap    string
 	Trace   string
-	Fault   string // file of faults, on the wire and beside it
+	Fault   string // file of faults (package roce/fault)
 	// FaultText is the text of that file, if it has been read.
 	FaultText []byte
 	Version   string
@@ -213,8 +214,8 @@ func (x *Experiment) Execute(ctx context.Context, req Request, progress func(don
 	return res, nil
 }
 
-// Settings splits --set into the experiment's own parameters, checked, and
-// overrides of the profile, which have a dot in their key.
+// Settings separates the key=value settings of --set: the experiment's own parameters, checked, and
+// overrides of the profile, whose keys contain a dot.
 func (x *Experiment) Settings(set []string) (map[string]string, []Setting, error) {
 	vals := map[string]string{}
 	for _, p := range x.Params {

@@ -12,8 +12,8 @@ import (
 	"github.com/rdmasim/rdmasim/internal/cli/outfile"
 )
 
-// CheckWritable reports, before a run starts, whether path can be written at its end. A
-// folder is created.
+// CheckWritable returns an error, before a run starts, if path could not be written at its end. It
+// creates a folder.
 func CheckWritable(ctx context.Context, path string, folder bool) error {
 	if folder && !filepath.IsAbs(path) {
 		if err := outfile.CheckFolder(); err != nil {
@@ -51,7 +51,7 @@ func bytesTo(data []byte) func(io.Writer) error {
 	}
 }
 
-// Files are the names that WriteFolder may give to files of a result.
+// Files returns the names that WriteFolder may give to files of a result.
 func (x *Experiment) Files() []string {
 	names := []string{x.Name + ".json", x.Name + ".csv"}
 	plots := x.Plots
@@ -72,9 +72,9 @@ func (x *Experiment) Files() []string {
 	return names
 }
 
-// WriteFolder writes the result as JSON and CSV, and its plots as SVG and PNG, to a
-// folder, and returns the names of the files that are there now; a file that cannot be written does not keep others from their
-// place. Those of two runs that end at once do not mix.
+// WriteFolder writes the result as JSON and CSV, and its plots as SVG and PNG, to a folder, and
+// returns the names of the files that are in place; a file that cannot be written does not stop the
+// others. Files of two runs that end at once do not mix.
 func (r *Result) WriteFolder(ctx context.Context, dir string) ([]string, error) {
 	defer outfile.LockFolder(ctx, dir)()
 	var names []string
@@ -108,7 +108,8 @@ func (r *Result) WriteFolder(ctx context.Context, dir string) ([]string, error) 
 	return names, errors.Join(lost...)
 }
 
-// Draw calls f for each picture of the result, as SVG. The error is of a drawing that cannot be made; the others are made.
+// Draw calls f for each picture of the result, as SVG. The error is of a picture that cannot be
+// drawn; the others are drawn.
 func (r *Result) Draw(f func(title string, svg []byte)) error {
 	for _, p := range slices.Concat(r.Plots, r.Inside) {
 		if svg, err := p.SVG(r.Rows, r.Caption()); err == nil { // else no row belongs to it

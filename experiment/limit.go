@@ -20,7 +20,7 @@ const (
 	raisedRate   = "raised_rate_mps"
 )
 
-// IsFinding says whether a word of a row is found by the run, and does not tell which row it is.
+// IsFinding reports whether a word of a row is a finding of the run, not a name of the row.
 func IsFinding(key string) bool { return key == LimitedBy || key == limitUnit || key == Confirmed }
 
 // useWatch reads the use of all units at the ends of the time that a run measures.
@@ -168,13 +168,15 @@ func (w *useWatch) set(row *table.Row) {
 	}
 }
 
-// Begin has the use of the units count from now on, which is a notice later where threads run.
+// Begin makes the use of units count from now on, or, while threads run, from the next instant at
+// which all can stop.
 func (b *Bed) Begin(t verbs.Thread) {
 	b.use = useWatch{}
 	b.TB.UsageAt(provider.FromDuration(t.Now()), func(u *sim.Usage) { b.use.before = u })
 }
 
-// Limit waits until what lies behind end has settled, and adds to a row what was limiting until then.
+// Limit waits until everything before end has settled, and adds to a row what limited the run until
+// then.
 func (b *Bed) Limit(t verbs.Thread, row *table.Row, end time.Duration) {
 	b.TB.UsageAt(provider.FromDuration(t.Now()), func(u *sim.Usage) {
 		b.use.after = u

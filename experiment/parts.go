@@ -14,19 +14,21 @@ type Part struct {
 	Run   func() error
 }
 
-// Parts are the scenarios of an experiment that the parameter scenario chooses from, with their progress.
+// Parts are the scenarios of an experiment among which its parameter scenario chooses, with their
+// progress.
 type Parts struct {
 	*Env
 	step, all int
 }
 
-// Next reports progress before each run; its error is that of Env.Step.
+// Next reports progress before each run; it returns the error of Env.Step.
 func (p *Parts) Next(what string) error {
 	p.step++
 	return p.Step(p.step-1, p.all, what)
 }
 
-// Do runs the parts that the parameter asks for. checked, which may be nil, is called after all checks.
+// Do runs the parts that the parameter selects. checked, which may be nil, is called after all
+// checks.
 func (p *Parts) Do(parts []Part, checked func()) error {
 	name := p.String("scenario")
 	parts = slices.DeleteFunc(parts, func(x Part) bool { return name != "all" && name != x.Name })

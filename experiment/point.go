@@ -18,7 +18,7 @@ import (
 // Setting is one value of a point of a sweep.
 type Setting struct{ Key, Value string }
 
-// PointName is the name of a point: "window=4 payload=2".
+// PointName returns the name of a point, such as "window=4 payload=2".
 func PointName(pt []Setting) string {
 	var words []string
 	for _, s := range pt {
@@ -27,7 +27,8 @@ func PointName(pt []Setting) string {
 	return strings.Join(words, " ")
 }
 
-// Prepared is an experiment with the settings that all points of a sweep have in common, checked. Several goroutines may use it.
+// Prepared is an experiment with the checked settings that all points of a sweep share. Several
+// goroutines may use it.
 type Prepared struct {
 	x        *Experiment
 	req      Request
@@ -39,7 +40,7 @@ type Prepared struct {
 	hashes   map[string]string           // of profiles with their settings
 }
 
-// Prepare checks the settings of a request.
+// Prepare checks the settings of a request, and returns the experiment with them.
 func (x *Experiment) Prepare(req Request) (*Prepared, error) {
 	p := &Prepared{x: x, req: req, profiles: map[string]*profile.Profile{}, hashes: map[string]string{}}
 	if x.scenario != nil {
@@ -88,8 +89,8 @@ func (p *Prepared) stored(name string) (*profile.Profile, error) {
 	return p.profiles[name].Clone(), nil
 }
 
-// Identity is what decides the result of a run, and nothing else: two points whose identities have equal JSON have equal
-// results.
+// Identity is everything that decides the result of a run, and nothing else: two points whose
+// identities have equal JSON have equal results.
 type Identity struct {
 	Experiment  string            `json:"experiment,omitempty"`
 	Values      map[string]string `json:"values,omitempty"`
@@ -104,7 +105,8 @@ type Identity struct {
 	Lockstep bool     `json:"lockstep,omitempty"`
 }
 
-// Identity checks the settings of a point and says what decides its result. Errors name the setting.
+// Identity checks the settings of a point and returns what decides its result. Errors name the
+// setting.
 func (p *Prepared) Identity(pt []Setting, seed uint64) (*Identity, error) {
 	id := &Identity{Seed: seed, Fault: string(p.req.FaultText), Counters: p.req.Counters, Lockstep: p.req.Lockstep}
 	if p.base != nil {
@@ -217,8 +219,8 @@ func (p *Prepared) scenario(pt []Setting) (*Scenario, error) {
 	return sc, nil
 }
 
-// Record makes the capture of a request take the frames of all runs that follow; end puts the file in place. Only one goroutine
-// may then use p.
+// Record makes the request's capture take the frames of all runs that follow; end puts the file in
+// place. From then on only one goroutine may use p.
 func (p *Prepared) Record(ctx context.Context) (end func(error) error, err error) {
 	rec, err := (&Request{Pcap: p.req.Pcap}).recorder(ctx)
 	if err != nil {
@@ -228,7 +230,7 @@ func (p *Prepared) Record(ctx context.Context) (end func(error) error, err error
 	return rec.end, nil
 }
 
-// Run runs one point. Its rows and notes do not name the point; a capture calls it by name.
+// Run runs one point. Its rows and notes do not name the point; a capture names it name.
 func (p *Prepared) Run(ctx context.Context, pt []Setting, seed uint64, name string) (*Result, error) {
 	req := p.req
 	req.Set, req.Seed, req.point, req.brief = slices.Clone(req.Set), seed, name, true
@@ -242,7 +244,7 @@ func (p *Prepared) Run(ctx context.Context, pt []Setting, seed uint64, name stri
 	return p.x.Execute(ctx, req, nil)
 }
 
-// Command is the command line that runs a point by itself.
+// Command returns the command line that runs a point by itself.
 func (p *Prepared) Command(pt []Setting, seed uint64, file string) []string {
 	args := []string{"rdmasim", "run", cmp.Or(file, p.x.Name), "--seed", strconv.FormatUint(seed, 10)}
 	name := p.req.Profile
@@ -266,10 +268,10 @@ func (p *Prepared) Command(pt []Setting, seed uint64, file string) []string {
 	return args
 }
 
-// Experiment is the scenario as what can be run.
+// Experiment returns the experiment that runs the scenario.
 func (s *Scenario) Experiment() *Experiment { return s.experiment() }
 
-// OfScenario is the scenario that an experiment was made of; nil for a named one.
+// OfScenario returns the scenario that an experiment runs; nil for a named experiment.
 func (x *Experiment) OfScenario() *Scenario { return x.scenario }
 
 // changes are the settings of a request as changes of a scenario.
@@ -297,7 +299,7 @@ func (r *Request) changes() ([]Setting, error) {
 	return changes, nil
 }
 
-// FaultCount is what a rule of faults did.
+// FaultCount is what a rule of faults did: the frames that it matched, and those on which it acted.
 type FaultCount struct {
 	What           string `json:"what"`
 	Matched, Acted int

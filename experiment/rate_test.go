@@ -168,8 +168,8 @@ func TestFiguresThatNeedANote(t *testing.T) {
 	for _, c := range []struct{ load, want string }{
 		{"verb: write, transport: uc, name: a", "count all messages that were sent, whether they arrived or not: a."},
 		{"transport: ud, receive: none, name: a", "count all messages that were sent, whether they arrived or not: a."},
-		{"measure: latency, messages: 10", "its percentiles are of 10 samples"},
-		{"measure: latency, messages: 1", "its percentiles are of one sample,"},
+		{"measure: latency, messages: 10", "its percentiles rest on 10 samples"},
+		{"measure: latency, messages: 1", "its percentiles rest on one sample,"},
 		{"measure: latency, messages: 10, warmup: 1ms", "no message began and ended in the measured time; give it more messages, or a shorter warmup"},
 		{"messages: 10, warmup: 10ms", "before the measured time began; give it more messages, or a shorter warmup"},
 		{"measure: latency, messages: 100", ""},

@@ -18,7 +18,7 @@ import (
 // origin are the columns by which a line of --format jsonl says what its row is from.
 var origin = []string{"experiment", "version", "profile", "profile_hash", "seed"}
 
-// Records are rows of an earlier run, with what they say of their origin.
+// Records are the rows of an earlier run, and their origin as far as the file states it.
 type Records struct {
 	File string
 	// Name to Seed are "" where the records do not say.
@@ -125,8 +125,8 @@ func (r *Records) take(row *table.Row, first, swept bool) error {
 		if first {
 			*has = says
 		} else if says != *has {
-			what := map[string]string{"profile_hash": "values of a profile"}
-			return fmt.Errorf("this record is of %s %s, and the first is of %s: compare with records of one %s", cmp.Or(what[k], k), says, *has, cmp.Or(what[k], k))
+			what := map[string]string{"profile_hash": "profile values"}
+			return fmt.Errorf("this record has %s %s, and the first has %s: compare with records that share one %s", cmp.Or(what[k], k), says, *has, cmp.Or(what[k], k))
 		}
 	}
 	*row = rest
@@ -175,7 +175,8 @@ func (r *Result) writeJSONL(w io.Writer) error {
 	return nil
 }
 
-// Origin adds to a row what it is from, but for what it has as a column.
+// Origin adds to a row the origin of the result (name, version, profile, seed), except those that
+// has lists as columns.
 func (r *Result) Origin(row *table.Row, has []string) {
 	for i, v := range []any{r.Name, r.Version, r.Profile, r.ProfileHash, r.Seed} {
 		if k := origin[i]; !slices.Contains(has, k) && (k != "seed" || r.Seeds <= 1) {
@@ -187,7 +188,7 @@ func (r *Result) Origin(row *table.Row, has []string) {
 // differences are what records and a result are not both of, in words.
 func (r *Records) differences(res *Result) (out []string) {
 	if r.Version == "" {
-		return []string{"it does not say which version and profile it is of"}
+		return []string{"it names no version and profile"}
 	}
 	for _, d := range []struct{ what, old, now string }{{"version", r.Version, res.Version}, {"profile", r.Profile, res.Profile},
 		{"values of the profile", r.ProfileHash, res.ProfileHash}, {"seed", r.Seed, strconv.FormatUint(res.Seed, 10)}} {

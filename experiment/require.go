@@ -91,8 +91,8 @@ func (r *Requirement) matches(row *table.Row, totals bool) bool {
 	return name == r.row && kind != "thread" && !slices.Contains(sampled, word) || kind == r.row
 }
 
-// Check says how the result stands to the requirement, in a sentence, and whether it is met by each row that it is about. The error is of a
-// requirement that no row has.
+// Check returns a sentence about the result and the requirement, and whether every row to which it
+// applies meets it. It is an error if there is no such row.
 func (r *Requirement) Check(rows []table.Row) (says string, met bool, err error) {
 	totals := slices.ContainsFunc(rows, func(row table.Row) bool { return row.Get("row") == "total" })
 	var names, keys []string
@@ -166,7 +166,8 @@ func (r *Requirement) farther(v, w float64) bool {
 // ErrRequired is the error of a run that is complete and does not meet a requirement.
 var ErrRequired = errors.New("a requirement is not met")
 
-// Require notes in a result how it stands to requirements. The error is ErrRequired, or a usage error if there is no such row or column.
+// Require notes in the result whether it meets requirements. The error is ErrRequired, or a usage
+// error if a row or column is missing.
 func (r *Result) Require(all []*Requirement) error {
 	missed := 0
 	rows := slices.Clone(r.Rows)
@@ -195,5 +196,5 @@ func (r *Result) Require(all []*Requirement) error {
 	return nil
 }
 
-// NeedsAgainst reports whether the requirement is about the change against an earlier run.
+// NeedsAgainst reports whether the requirement bounds a change against an earlier run.
 func (r *Requirement) NeedsAgainst() bool { return strings.HasSuffix(r.key, changeSuffix) }

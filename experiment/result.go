@@ -16,7 +16,7 @@ import (
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
-// Result is what a run leaves.
+// Result is the result of a run or a sweep.
 type Result struct {
 	Name        string      `json:"name"`
 	Version     string      `json:"version"`
@@ -67,24 +67,25 @@ type PointNotes struct {
 	Notes []string `json:"notes"`
 }
 
-// Required is how a result stands to a requirement.
+// Required says whether a result meets a requirement.
 type Required struct {
 	Says string
 	Met  bool
 }
 
-// Drawing is a picture. File has no extension; Draw makes it as SVG, with a caption.
+// Drawing is a picture. File has no extension; Draw draws it as SVG, with a caption.
 type Drawing struct {
 	File string
 	Draw func(caption string) ([]byte, error)
 }
 
-// More is a second table of rows of some kinds: columns that say which row it is, and more of them.
+// More describes a second table, of rows of some kinds: Lead are the columns that identify a row,
+// Columns the others.
 type More struct {
 	Kinds, Lead, Columns []string
 }
 
-// Note adds a line that every format carries, once.
+// Note adds a line that every format carries, unless the result has it already.
 func (r *Result) Note(format string, args ...any) {
 	n := fmt.Sprintf(format, args...)
 	if !slices.Contains(r.Notes, n) {
@@ -92,7 +93,7 @@ func (r *Result) Note(format string, args ...any) {
 	}
 }
 
-// Caption says where the numbers of a picture are from.
+// Caption returns the caption of pictures: where their numbers come from.
 func (r *Result) Caption() string {
 	release, _, _ := strings.Cut(r.Version, "+") // pictures do not change with every commit
 	s := fmt.Sprintf("rdmasim %s, profile %s (%s), %s", release, r.Profile, r.ProfileHash, r.seeds())
@@ -170,7 +171,8 @@ func (r *Result) writeCSV(w io.Writer) error {
 	return c.Error()
 }
 
-// Tables calls f for each table that people see: its columns and rows. It returns how many rows no table has.
+// Tables calls f with the columns and rows of each table that Write prints. It returns how many
+// rows are in no table.
 func (r *Result) Tables(f func(columns []string, rows []table.Row) error) (hidden int, err error) {
 	keys := r.Columns
 	if len(keys) == 0 {
@@ -272,7 +274,8 @@ func (r *Result) defined() (lines []string) {
 // spreadColumn is how much the rates of threads differ.
 const spreadColumn = "spread_percent"
 
-// Trust is what results say of themselves: that timing is not calibrated, where it is not, and the hypotheses.
+// Trust returns the caveats that each result states: that timing is not calibrated, if so, and the
+// hypotheses.
 func Trust(hypotheses []string) string {
 	rest := slices.DeleteFunc(slices.Clone(hypotheses), func(h string) bool { return h == profile.TimingNotCalibrated })
 	s := "hypotheses on: " + cmp.Or(strings.Join(rest, ", "), "none")

@@ -62,7 +62,7 @@ func (s *Scenario) run(ctx context.Context, seed uint64, prof *profile.Profile, 
 	return s.runUntil(ctx, seed, prof, rec, name, 0)
 }
 
-// Run runs the scenario with a profile. An error of what the run does is one of its loads, or of the simulator.
+// Run runs the scenario with a profile. Its errors come from a load or from the simulator.
 func (s *Scenario) Run(ctx context.Context, seed uint64, prof *profile.Profile) (*Outcome, error) {
 	return s.run(ctx, seed, prof, nil, "")
 }
@@ -318,20 +318,22 @@ func (s *Scenario) emit(env *Env) error {
 	return env.Step(1, 1, s.Name)
 }
 
-// Run runs a scenario; what it leaves out gets its default. name is that of the run in captures; a single run needs none.
+// Run runs a scenario, whose missing keys get their defaults. name is the name of the run in
+// captures; a single run needs none.
 func (e *Env) Run(s *Scenario, prof *profile.Profile, name string) (*Outcome, error) {
 	s.defaults()
 	e.Out.ran = append(e.Out.ran, placed{name, s.places(prof.Name)})
 	return s.run(e.Ctx, e.Seed, prof, e.rec, name)
 }
 
-// SetLimit says in a row what the run of one load was limited by and, with --confirm, whether more of that raises the rate.
+// SetLimit adds to a row what limited the run of one load and, with --confirm, whether more of that
+// raises the rate.
 func (out *Outcome) SetLimit(env *Env, s *Scenario, prof *profile.Profile, run string, row *table.Row) error {
 	out.setLimit(row)
 	return out.confirmLimit(env, s, prof, run, run, row)
 }
 
-// LoadRow is the result of load i as a row.
+// LoadRow returns the result of load i as a row.
 func (out *Outcome) LoadRow(i int) table.Row { return trafficRow(out.loads[i], out.Results[i]) }
 
 // emit adds the rows of an outcome: loads, threads, and counters that changed.

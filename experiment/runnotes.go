@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Unnumbered returns a note without the words that are figures, so that notes of one kind are equal. The number of a fault stays, since
-// it says which one it is.
+// Unnumbered returns a note without its figures, so that notes of one kind are equal. It keeps the
+// number of a fault, which identifies the fault.
 func Unnumbered(text string) string {
 	words := strings.Split(text, " ")
 	for i, w := range words {
@@ -42,12 +42,13 @@ func (n *runNote) String() string {
 		where = fmt.Sprintf("%s and %d more", where, more)
 	}
 	if n.varies {
-		return fmt.Sprintf("%s: %s (Its figures differ from run to run; these are of %s.)", where, n.text, n.runs[0])
+		return fmt.Sprintf("%s: %s (Figures differ from run to run; these come from %s.)", where, n.text, n.runs[0])
 	}
 	return where + ": " + n.text
 }
 
-// NoteOf adds a note about one of several runs. Runs of which the same is to be said, but for figures, share a note.
+// NoteOf adds a note about one of several runs. Notes that differ only in their figures are printed
+// once, with their runs.
 func (e *Env) NoteOf(run, text string) {
 	if e.ofRuns == nil {
 		e.ofRuns = map[string]*runNote{}

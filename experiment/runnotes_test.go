@@ -13,7 +13,7 @@ func TestRunsShareNotes(t *testing.T) {
 		env.NoteOf(x[0], x[1])
 	}
 	env.Note("after")
-	want := []string{"before", "a; c: off by 3 % (Its figures differ from run to run; these are of a.)", "b; d and 1 more: lost", "f: alone", "after"}
+	want := []string{"before", "a; c: off by 3 % (Figures differ from run to run; these come from a.)", "b; d and 1 more: lost", "f: alone", "after"}
 	if !slices.Equal(env.Out.Notes, want) {
 		t.Errorf("%q, want %q", env.Out.Notes, want)
 	}

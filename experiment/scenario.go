@@ -45,7 +45,7 @@ type Scenario struct {
 	given *Scenario
 }
 
-// Sweep is what a scenario is run over.
+// Sweep is the grid of settings over which a scenario runs.
 type Sweep struct {
 	Over   []string `yaml:"over" help:"keys and their values as --sweep takes them, such as traffic.0.contexts=1,2,4 or traffic.0.payload=64B..4KiB*4; the last key changes fastest"`
 	Seeds  int      `yaml:"seeds" min:"1" max:"1000000" help:"number of seeds for each point, from the seed of the run up (default 1)"`
@@ -124,16 +124,16 @@ type MixItem struct {
 	Weight int    `yaml:"weight" min:"1" max:"1000" help:"share of the verb, against the weights of the others: 70 and 30 are 7 of 10 messages and 3, spread evenly (default 1)"`
 }
 
-// ScenarioSchema is the JSON schema of scenario files.
+// ScenarioSchema returns the JSON schema of scenario files.
 func ScenarioSchema() ([]byte, error) { return input.Schema(&Scenario{}, "rdmasim traffic scenario") }
 
-// ScenarioKeys are the keys of scenario files, for a reference.
+// ScenarioKeys returns the keys of scenario files, for a reference.
 func ScenarioKeys() []input.Key { return input.Keys(&Scenario{}) }
 
 // ScenarioInfo is a scenario that comes with the program.
 type ScenarioInfo struct{ File, Title string }
 
-// Scenarios lists the scenarios that come with the program.
+// Scenarios returns the scenarios that come with the program.
 func Scenarios() ([]ScenarioInfo, error) {
 	names, err := fixtures.List("scenarios")
 	if err != nil {
@@ -154,7 +154,8 @@ func Scenarios() ([]ScenarioInfo, error) {
 	return all, nil
 }
 
-// OpenScenario makes an experiment of a scenario file: a path, or the file name of a scenario that comes with the program.
+// OpenScenario returns the experiment that runs a scenario file: a path, or the file name of a
+// scenario that comes with the program.
 func OpenScenario(ctx context.Context, name string) (*Experiment, error) {
 	src, err := input.ReadFile(ctx, name)
 	if errors.Is(err, os.ErrNotExist) && filepath.Base(name) == name {
@@ -188,10 +189,10 @@ func ParseScenario(file string, src []byte) (*Scenario, error) {
 	return s, s.check()
 }
 
-// Text is the scenario's file as it was read.
+// Text returns the text of the scenario's file.
 func (s *Scenario) Text() string { return s.text }
 
-// Items are how many loads and rules of faults the file has.
+// Items returns how many loads and fault rules the file has.
 func (s *Scenario) Items() (loads, rules int) {
 	if s.given == nil {
 		return 0, len(s.Faults)

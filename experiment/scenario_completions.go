@@ -8,32 +8,33 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// CompletionLoad is a driver in the kernel, in place of traffic through verbs: messages on connections, of each of which the
-// completion is handled as a model has it, and then, after what lies between, that of the next.
+// CompletionLoad is a driver in the kernel, in place of traffic through verbs: messages on
+// connections. A model handles the completion of each message; the connection's next message
+// completes one turnaround later.
 type CompletionLoad struct {
 	Model        string   `yaml:"model" oneof:"legacy,irq-inline,direct,softirq,workqueue,unbound,legacy-16,softirq-threads,fanout" required:"true" help:"how completions are handled: by threads of the driver (legacy, legacy-16, softirq-threads), in a poll context of ib_core (direct, softirq, workqueue, unbound), in the interrupt (irq-inline, which ib_core does not have), or by a work item on each core (fanout)"`
-	Slower       int      `yaml:"slower_percent" min:"10" max:"1000" help:"time that a core takes for instructions (default 100)"`
+	Slower       int      `yaml:"slower_percent" min:"10" max:"1000" help:"time that a core takes for instructions, in percent (default 100)"`
 	Nodes        int      `yaml:"nodes" min:"1" max:"8" help:"NUMA nodes (default 1)"`
 	Idle         string   `yaml:"idle" oneof:"poll,c1,c6" help:"what idle cores do (default c1)"`
 	Vectors      int      `yaml:"vectors" min:"1" max:"1024" help:"completion vectors (default: one for each core)"`
 	Affinity     []int    `yaml:"affinity" help:"core that each vector interrupts (default: vector i core i)"`
 	Peers        int      `yaml:"peers" min:"1" max:"1024" help:"peers (default 16)"`
-	ConnsPerPeer int      `yaml:"conns_per_peer" min:"1" max:"16" help:"connections to each (default 1)"`
-	Credits      int      `yaml:"credits" min:"1" max:"4096" help:"messages of a connection that are under way (default 8)"`
+	ConnsPerPeer int      `yaml:"conns_per_peer" min:"1" max:"16" help:"connections to each peer (default 1)"`
+	Credits      int      `yaml:"credits" min:"1" max:"4096" help:"messages of a connection that are in flight (default 8)"`
 	Partitions   int      `yaml:"partitions" min:"1" max:"64" help:"CPU partitions (default 1)"`
-	Threads      int      `yaml:"threads" min:"1" max:"256" help:"threads of each partition, of models that have some (default 4)"`
+	Threads      int      `yaml:"threads" min:"1" max:"256" help:"threads of each partition, for models with threads (default 4)"`
 	SameVector   bool     `yaml:"same_vector" help:"all connections of a peer have one vector"`
 	Pool         bool     `yaml:"pool" help:"connections of a vector share a CQ of the kernel's pool (ib_cq_pool_get)"`
 	DIM          bool     `yaml:"dim" help:"adaptive moderation of interrupts"`
 	Batch        int      `yaml:"batch" min:"1" max:"4096" help:"completions that ib_core takes in a poll (default 16)"`
 	BudgetIRQ    int      `yaml:"budget_softirq" min:"1" max:"65536" help:"completions of a CQ before the next one has its turn in a softirq (default 256)"`
-	BudgetWQ     int      `yaml:"budget_workqueue" min:"1" max:"65536" help:"and in a worker (default 65536)"`
+	BudgetWQ     int      `yaml:"budget_workqueue" min:"1" max:"65536" help:"completions of a CQ before the next one has its turn in a worker (default 65536)"`
 	Unbound      []int    `yaml:"unbound_cpus" help:"cpumask of the unbound workqueue: the cores that its workers run on (default: all)"`
 	Background   int      `yaml:"background" min:"0" max:"1024" help:"programs that use their cores all the time, on the first cores (default 0)"`
 	Receives     string   `yaml:"receives" oneof:"connection,vector,device" help:"whose receive queue a message takes its buffer from: the connection's own, or an SRQ of the vector or of the device, whose lock is taken for each buffer (default connection)"`
 	Handler      *Service `yaml:"handler" help:"CPU time of a completion, such as {mean: 2.5us, distribution: exponential} (default a mean of 2.5us)"`
 	Turnaround   *Service `yaml:"turnaround" help:"from the end of a handler to the next completion: the wire and the peer (default a mean of 20us)"`
-	Disk         *Service `yaml:"disk" help:"service time of a disk, to which each message goes behind the handler (default none)"`
+	Disk         *Service `yaml:"disk" help:"service time of a disk, to which each message goes after its handler (default none)"`
 	DiskQueues   int      `yaml:"disk_queues" min:"1" max:"4096" help:"messages that the disk serves at once (default 1)"`
 	Warmup       int64    `yaml:"warmup" unit:"time" max:"10s" help:"time before counting begins (default 1ms)"`
 	Duration     int64    `yaml:"duration" unit:"time" max:"10s" help:"time that is counted (default 4ms)"`

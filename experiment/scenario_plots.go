@@ -2,8 +2,9 @@ package experiment
 
 import "github.com/rdmasim/rdmasim/experiment/chart"
 
-// ScenarioPlots are the pictures of a sweep over a scenario: those of LoadPlots, what limits each load, and how evenly threads and clients
-// fare. Of so many loads that nobody tells their lines apart, the first ones show the total.
+// ScenarioPlots returns the pictures of a sweep over a scenario: those of LoadPlots, what limits
+// each load, and how evenly threads and clients share. With more loads than a picture can tell
+// apart, the first pictures show the total.
 func ScenarioPlots(name string, keys, values, others []string, loads int) []chart.Plot {
 	all := chart.LoadPlots(name, keys, values, others)
 	limit := all[0]

@@ -31,7 +31,8 @@ type stored struct {
 	p    *profile.Profile
 }
 
-// LoadProfile is the scenario's profile with its changes, in the order of their keys.
+// LoadProfile returns the scenario's profile with the scenario's changes, in the order of their
+// keys.
 func (s *Scenario) LoadProfile() (*profile.Profile, error) {
 	name := cmp.Or(s.Profile, profile.Default)
 	if s.base == nil || s.base.name != name {
@@ -58,15 +59,15 @@ func (s *Scenario) LoadProfile() (*profile.Profile, error) {
 	return p, nil
 }
 
-// ProfileOver is the scenario's profile with its changes, where base has what is stored.
+// ProfileOver returns the scenario's profile with the scenario's changes, with base in place of the
+// stored profile.
 func (s *Scenario) ProfileOver(base *profile.Profile) (*profile.Profile, error) {
 	s.base = &stored{s.Profile, base}
 	return s.LoadProfile()
 }
 
-// With is a copy of the scenario with values changed by dotted path, checked once all
-// are in place; a key that is neither the scenario's nor its traffic's is one of the
-// profile.
+// With returns a copy of the scenario with values changed by dotted path, which are checked
+// together; a key that neither the scenario nor its loads have is a profile key.
 func (s *Scenario) With(changes ...Setting) (*Scenario, error) {
 	c := *cmp.Or(s.given, s)
 	c.base = s.base

@@ -40,7 +40,7 @@ type Sensitive struct {
 	Holds  bool    `json:"holds"`
 }
 
-// Tried is the value at one of its bounds.
+// Tried is the outcome of a run with a value at one of its bounds.
 type Tried struct {
 	Value string `json:"value"`
 	// Effect is the largest change of a number that the result shows, in percent of it.
@@ -49,7 +49,7 @@ type Tried struct {
 	Changes []string `json:"changes"`
 }
 
-// Summary is the answer in a sentence.
+// Summary returns the answer in a sentence.
 func (s *Sensitivity) Summary() string {
 	var turning []string
 	for i := range s.Values {
@@ -72,7 +72,7 @@ func (s *Sensitivity) Summary() string {
 	return fmt.Sprintf("%s; what it shows holds at the bounds of %d, and not at those of %s.", head, len(s.Values)-len(turning), strings.Join(turning, ", "))
 }
 
-// Write prints the values, those first with which a conclusion does not hold.
+// Write prints the values, first those with which a conclusion does not hold.
 func (s *Sensitivity) Write(w io.Writer) error {
 	fmt.Fprintln(w, "\nwhat the result shows:")
 	for _, c := range s.Conclusions {

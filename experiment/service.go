@@ -8,12 +8,12 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// Service is a time that varies: of a handler, of what lies between two completions, of a disk.
+// Service is a time that varies: that of a handler, a turnaround or a disk.
 type Service struct {
 	Mean         int64  `yaml:"mean" unit:"time" max:"1s" help:"mean, such as 2.5us"`
-	Distribution string `yaml:"distribution" oneof:"fixed,uniform,exponential,two" help:"fixed; uniform: from half of the mean to one and a half of it; exponential; two: the mean, and one in rare times long (default uniform)"`
+	Distribution string `yaml:"distribution" oneof:"fixed,uniform,exponential,two" help:"fixed; uniform: from 0.5 to 1.5 times the mean; exponential; two: the mean, but one in rare takes long (default uniform)"`
 	Rare         int    `yaml:"rare" min:"2" max:"1000000" help:"with distribution two: one in this many takes long (default 100)"`
-	Long         int64  `yaml:"long" unit:"time" max:"1s" help:"with distribution two: what that one takes"`
+	Long         int64  `yaml:"long" unit:"time" max:"1s" help:"with distribution two: the time of that one"`
 }
 
 // check says what is impossible; what is the name of the time.

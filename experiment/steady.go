@@ -106,7 +106,7 @@ func fewSamples(l *workload.Load, results ...*workload.Result) string {
 	if n > 1 {
 		samples = fmt.Sprintf("%d samples", n)
 	}
-	return fmt.Sprintf("its percentiles are of %s, and the 99 %% point needs 100; give it %s.", samples, more)
+	return fmt.Sprintf("its percentiles rest on %s, and the 99 %% point needs 100; give it %s.", samples, more)
 }
 
 // noteOverlap names loads that ended so early that another one ran without them.
@@ -180,9 +180,10 @@ func (out *Outcome) noteUnreliable(env *Env) {
 	}
 }
 
-// RunSteady is Run for loads that go on for a time. Where the rate of one is not steady, or does not last, all are measured again in a run of
-// their own, for twice as long after twice the warmup, up to most times as long; s has then these times. Notes say so, and name the loads
-// whose rate means little still.
+// RunSteady runs a scenario whose loads have a duration. If the rate of a load is not steady, or
+// does not last, it runs the scenario again for twice as long after twice the warmup, up to most
+// times as long; s then has these times. Notes say so, and name the loads whose rate still means
+// little.
 func (e *Env) RunSteady(s *Scenario, prof *profile.Profile, run, name string, most int) (*Outcome, error) {
 	for times := 1; ; times *= 2 {
 		out, err := e.Run(s, prof, name)

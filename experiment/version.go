@@ -7,8 +7,8 @@ import (
 // release is the version of the program.
 const release = "0.2.0"
 
-// Version is the release, with the commit that the program was built from when the
-// build recorded one.
+// Version returns the release and, if the build recorded it, the commit from which the program was
+// built.
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -22,5 +22,5 @@ func Version() string {
 	return release
 }
 
-// Release is the version of the program without its commit.
+// Release returns the version of the program without its commit.
 func Release() string { return release }

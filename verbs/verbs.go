@@ -1,4 +1,4 @@
-// Package verbs is the API that programs of this project speak: conformance cases and workloads on
+// Package verbs is the API that programs of this project use: conformance cases and workloads on
 // one side, the simulator and real devices on the other. It follows libibverbs in names, meanings
 // and errors; two things differ: the types are Go's, and every call names the thread that makes it.
 //

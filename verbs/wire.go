@@ -14,10 +14,10 @@ type Wire interface {
 	// StopTap ends the recording and returns its frames in the order in which they
 	// were sent. An error means that the capture is not whole.
 	StopTap(t Thread) ([]WireFrame, error)
-	// Inject adds a rule ("inj"). Each frame meets the rules in the order in which
+	// Inject adds a rule ("inj"). Each frame is matched against the rules in the order in which
 	// they were added; the first that matches acts.
 	Inject(t Thread, r WireRule) error
-	// ClearRules removes all rules and returns how many frames each has met, in the
+	// ClearRules removes all rules and returns how many frames each has matched, in the
 	// order in which they were added.
 	ClearRules(t Thread) ([]int, error)
 	// SetLink takes the port's link down or up ("linkctl").

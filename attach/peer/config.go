@@ -1,5 +1,5 @@
-// Package peer is a simulated host as the peer of real ones: its programs are the simulator's own, and in place of a cable its adapter has
-// a UDP socket (package wire). Time is the wall's: what the host does takes as long as the simulator computes, and timers go by real time.
+// Package peer runs a simulated host as the peer of real ones: its programs are the simulator's own, and in place of a cable its adapter has
+// a UDP socket (package wire). It runs in real time: an action takes as long as its simulation, and timers run in real time.
 package peer
 
 import (
@@ -10,15 +10,15 @@ import (
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
-// Config says what the host is.
+// Config describes the host.
 type Config struct {
 	Address netip.Addr // of this machine, which is the adapter's
 	Allow   []netip.Prefix
 	Profile *profile.Profile
 	Seed    uint64
-	// Faults are of the ports mlx5_0, by which frames leave, and wire/mlx5_0, by which they come; nil: none.
+	// Faults acts on the ports mlx5_0, where frames leave, and wire/mlx5_0, where they arrive; nil: no faults.
 	Faults *fault.Plan
-	// Pcap gets the frames of both ports, up to PcapLimit bytes of them (0: all); nil: nobody does.
+	// Pcap receives the frames of both ports, up to PcapLimit bytes of them (0: all); nil: no capture.
 	Pcap      io.Writer
 	PcapLimit uint64
 	// Say gets a sentence for the user.

@@ -28,7 +28,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Host is a simulated host on a real network. One goroutine uses it; only work is posted by others.
+// Host is a simulated host on a real network. Only one goroutine may use it; others only post work
+// through Wait.
 type Host struct {
 	cfg   Config
 	began time.Time
@@ -119,11 +120,11 @@ func (h *Host) build() (err error) {
 		return nil
 	}
 	return h.net.PlanFor(h.cfg.Faults, fault.Target{Cannot: func(fault.EventKind) string {
-		return "here a script is of frames and links; rdmasim run and rdmasim exec carry out events"
+		return "rdmasim wire accepts faults of frames and links only; rdmasim run and rdmasim exec carry out events"
 	}})
 }
 
-// Close gives the socket back and finishes the capture.
+// Close closes the socket and finishes the capture.
 func (h *Host) Close() error {
 	h.mu.Lock()
 	h.closed = true
@@ -146,15 +147,16 @@ func joined(a, b error) error {
 	return b
 }
 
-// Datagrams counts those that were sent and received, and says which were dropped and why, empty if none was.
+// Datagrams returns how many datagrams were sent and received, and which were dropped and why
+// (empty: none).
 func (h *Host) Datagrams() (sent, received uint64, dropped string) {
 	return h.port.C.Sent, h.port.C.Received, h.port.C.Dropped()
 }
 
-// Counters are those of the device, under the names that they have on hardware.
+// Counters returns the counters of the device, under the names that they have on hardware.
 func (h *Host) Counters() map[string]uint64 { return h.tb.HardwareCountersOutside() }
 
-// Faults says what the script of faults did.
+// Faults returns what each rule of the fault script did, one a line.
 func (h *Host) Faults() (lines []string) {
 	p := h.cfg.Faults
 	if p == nil {
@@ -190,8 +192,8 @@ const (
 // patience is how long a body may take to end after it was asked to.
 const patience = 4 * time.Second
 
-// Run runs body in a thread of a process of the host until it returns, or for a while longer than the context. The error is that of the
-// simulation, or the context's. It can be called once.
+// Run runs body in a thread of a process of the host until it returns, or until some time after the
+// context ends. The error is the simulation's or the context's. Run can be called once.
 func (h *Host) Run(ctx context.Context, body func(verbs.Thread)) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -335,7 +337,8 @@ func (h *Host) drain() bool {
 	return true
 }
 
-// Wait runs f in a goroutine, and returns when it has ended. Meanwhile only the thread waits, and not the host.
+// Wait runs f in a goroutine and returns when it has ended. Meanwhile only the thread waits, not
+// the host.
 func (h *Host) Wait(t verbs.Thread, f func()) {
 	th := provider.Of(t)
 	th.P.Sync()
@@ -360,7 +363,8 @@ const (
 	quiet = 10 * sim.Millisecond
 )
 
-// Idle is a turn of a program that polls memory.
+// Idle is one turn of a program that polls memory: it takes CPU time while datagrams arrive, and
+// otherwise parks until one arrives.
 func (h *Host) Idle(t verbs.Thread) {
 	th := provider.Of(t)
 	th.P.Sync()

@@ -14,7 +14,7 @@ import (
 // scheme is that of addresses of --wire.
 const scheme = "udp:"
 
-// ParseAddress reads udp:ADDRESS.
+// ParseAddress parses udp:ADDRESS.
 func ParseAddress(s string) (netip.Addr, error) {
 	text, ok := strings.CutPrefix(s, scheme)
 	if !ok {
@@ -33,7 +33,7 @@ func ParseAddress(s string) (netip.Addr, error) {
 	return a, nil
 }
 
-// ParseAllow reads a network (192.0.2.0/24) or an address of peers.
+// ParseAllow parses a network (192.0.2.0/24) or an address of peers.
 func ParseAllow(s string) (netip.Prefix, error) {
 	if a, err := netip.ParseAddr(s); err == nil && a.Zone() == "" {
 		a = a.Unmap()
@@ -46,8 +46,8 @@ func ParseAllow(s string) (netip.Prefix, error) {
 	return p.Masked(), nil
 }
 
-// MACOf is the Ethernet address that frames of a peer have inside the simulation: a local one made of its IP address. No
-// datagram has it.
+// MACOf returns the Ethernet address that a peer's frames have inside the simulation: a locally
+// administered one made from its IP address. No datagram contains it.
 func MACOf(a netip.Addr) (m roce.MAC) {
 	const local = 2
 	m[0] = local

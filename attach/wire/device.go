@@ -22,13 +22,14 @@ const (
 	ackFreq     = 16
 )
 
-// Lead is how far virtual time may run ahead of real time: what devices do without a pause takes no longer than the simulator needs
-// for it, and their timers, which peers have to beat, go by real time.
+// Lead is how far virtual time may run ahead of real time. Work that the devices do without a pause
+// takes as long as the simulator needs for it; their timers, which peers must beat, run in real
+// time.
 const Lead = 50 * sim.Microsecond
 
 func (p *Port) window() int { return min(max(p.Room()/packetRoom, leastWindow), mostWindow) }
 
-// Profile is a profile for devices with sockets on interfaces of an MTU.
+// Profile returns p changed for devices whose sockets are on interfaces of the given MTU.
 func Profile(p *profile.Profile, mtu int) *profile.Profile {
 	c := p.Clone()
 	c.Kernel.NetMTU = min(c.Kernel.NetMTU, mtu)
@@ -36,8 +37,9 @@ func Profile(p *profile.Profile, mtu int) *profile.Profile {
 	return c
 }
 
-// Identity is that of device k, of at most so many, which has the address of the socket. A run that follows another one at this address
-// gives its queue pairs other numbers, so that what was sent to those of the first does not reach them.
+// Identity returns the identity of device k of at most most, with the address of the socket. A
+// later run at this address gives its queue pairs other numbers, so that packets for queue pairs of
+// an earlier run do not reach them.
 func (p *Port) Identity(k, most int) hca.Identity {
 	id := network.Identity(k)
 	a := p.Address()

@@ -2,9 +2,9 @@
 // the machine as RoCE v2 datagrams, and datagrams of peers arrive at the device as frames. It needs no privilege and no
 // daemon: a peer is found by its IP address, which is its GID.
 //
-// A socket carries what is behind the UDP header, from the BTH through the ICRC. The receiver writes the headers before it
-// anew, of what the kernel says of the datagram: addresses, ports, lengths, TTL, traffic class. The identification and the
-// fragment flags of IPv4 it does not say, though the ICRC covers them; they follow from the ICRC (roce.HiddenIPv4). Linux
+// A socket carries what follows the UDP header, from the BTH through the ICRC. The receiver rebuilds the headers before it
+// from what the kernel reports about the datagram: addresses, ports, lengths, TTL, traffic class. The kernel does not report
+// the IPv4 identification and fragment flags, which the ICRC covers; they follow from the ICRC (roce.HiddenIPv4). Linux
 // gives datagrams of an unconnected socket that forbids fragments the identification 0 (ip_select_ident_segs), and those of
 // one segmented buffer 0, 1, 2 and so on (inet_gso_segment); other peers may count.
 package wire

@@ -13,16 +13,16 @@ import (
 	"github.com/rdmasim/rdmasim/sim/link"
 )
 
-// Config says what a port is.
+// Config describes a port.
 type Config struct {
 	Address netip.Addr     // of this machine, to which the socket is bound: the device's address
-	Allow   []netip.Prefix // networks of peers; none: everybody is one
-	// Say gets a sentence for the user, once of each kind and peer; nil: nobody does.
+	Allow   []netip.Prefix // networks of peers; empty: any address
+	// Say is called with a message for the user, once for each kind and peer; it may be nil.
 	Say func(format string, a ...any)
 }
 
-// Port is a port of the simulated network, behind which is a UDP socket. It is the Receiver at the far end of a device's
-// cable. Only one goroutine uses it, the one that runs the simulation.
+// Port is a port of the simulated network with a UDP socket behind it: the Receiver at the far end
+// of a device's cable. Only the goroutine that runs the simulation may use it.
 type Port struct {
 	C Counters
 
@@ -70,32 +70,33 @@ func Open(cfg Config) (*Port, error) {
 	return p, nil
 }
 
-// Headers is how many bytes of a packet the path MTU does not count: what Linux leaves room for (iboe_get_mtu).
+// Headers is how many bytes of a packet the path MTU does not include: the room that Linux leaves
+// for headers (iboe_get_mtu).
 const Headers = 96
 
-// Address is that of the port.
+// Address returns the port's address.
 func (p *Port) Address() netip.Addr { return p.cfg.Address }
 
-// MTU is that of the interface that has the address, in bytes.
+// MTU returns the MTU, in bytes, of the interface that has the address.
 func (p *Port) MTU() int { return p.mtu }
 
-// Room is how many bytes of memory the kernel has for datagrams that have not been received yet.
+// Room returns how many bytes of memory the kernel has for datagrams that were not received yet.
 func (p *Port) Room() int { return p.sock.room }
 
-// FD is the descriptor that is readable when datagrams have come.
+// FD returns the descriptor that is readable when datagrams have arrived.
 func (p *Port) FD() int { return p.sock.fd }
 
-// Attach puts the port at the far end of a device's cable: Deliver sends frames of the pool there. Whoever is attached to that end
-// hands the port what the device sends (Receive).
+// Attach puts the port at the far end of a device's cable, end: Deliver sends frames from the pool
+// there. Whatever receives at that end passes the device's frames to Receive.
 func (p *Port) Attach(end *link.Port, pool *roce.Pool) { p.end, p.pool = end, pool }
 
-// Allows says whether the port sends to an address and takes datagrams from it.
+// Allows reports whether the port sends to an address and accepts datagrams from it.
 func (p *Port) Allows(a netip.Addr) bool {
 	a = a.Unmap()
 	return a.Is4() == p.cfg.Address.Is4() && a != p.cfg.Address && !a.IsUnspecified() && !a.IsMulticast() && !a.IsLinkLocalUnicast() && allows(p.cfg.Allow, a)
 }
 
-// Close closes the socket. What is queued is not sent.
+// Close closes the socket. Queued frames are not sent.
 func (p *Port) Close() error {
 	p.out.drop()
 	return unix.Close(p.sock.fd)
@@ -109,27 +110,27 @@ func (p *Port) sayOnce(key, format string, a ...any) {
 	}
 }
 
-// Counters count datagrams, and those that were dropped by reason.
+// Counters counts datagrams and, by reason, those that were dropped.
 type Counters struct {
 	Sent, SentBytes         uint64 // from the BTH through the ICRC
 	Received, ReceivedBytes uint64 // handed to the device
 	SendCalls, ReceiveCalls uint64 // of the kernel
-	Counted                 uint64 // received with an identification that follows from the ICRC alone
+	Counted                 uint64 // received from peers that number their datagrams, so that only the ICRC yields the identification
 
 	Unsendable  uint64 // frames that no datagram carries: RoCE v1, VLANs, multicast, link-local addresses, broken headers
-	Unallowed   uint64 // frames to addresses that --allow leaves out
+	Unallowed   uint64 // frames to addresses outside --allow
 	TooLong     uint64 // frames longer than the MTU of the way to their destination
 	Unreachable uint64 // frames that the kernel refused to send
-	NoRoom      uint64 // frames for which the kernel had no room for longer than a moment
+	NoRoom      uint64 // frames for which the kernel still had no room after a short wait
 
-	Strangers uint64 // datagrams from addresses that --allow leaves out
+	Strangers uint64 // datagrams from addresses outside --allow
 	Truncated uint64 // longer than any packet
 	Malformed uint64 // no whole RoCE packet
 	BadICRC   uint64
 	Overrun   uint64 // datagrams, or buffers of several, for which the socket had no room
 }
 
-// Dropped lists what was dropped, with its reasons, empty if nothing was.
+// Dropped returns what was dropped, with the reasons; empty: nothing.
 func (c *Counters) Dropped() string {
 	var l []string
 	for _, x := range []struct {

@@ -47,7 +47,8 @@ func (in *incoming) reset(i int) {
 	h.SetControllen(controlSize)
 }
 
-// Fetch takes datagrams from the socket, without waiting, and reports whether there were any. Deliver gives them to the device.
+// Fetch receives datagrams from the socket without waiting, and reports whether there were any.
+// Deliver passes them to the device.
 func (p *Port) Fetch() bool {
 	n, err := recvmmsg(p.sock.fd, p.in.headers[:])
 	if err != nil {
@@ -61,8 +62,9 @@ func (p *Port) Fetch() bool {
 	return n > 0
 }
 
-// Deliver puts what Fetch took on the device's cable. It reports whether a peer asks for memory that programs may have written since the
-// device last looked: by a READ or an atomic.
+// Deliver puts the frames that Fetch received on the device's cable. It reports whether one of
+// them, a READ or an atomic, asks for memory that programs may have written since the device last
+// looked.
 func (p *Port) Deliver() (reads bool) {
 	in := &p.in
 	for i := range in.n {

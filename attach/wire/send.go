@@ -57,10 +57,11 @@ func (o *outgoing) drop() {
 	o.n, o.used = 0, 0
 }
 
-// Alone has each datagram sent by itself, so that all have the identification 0.
+// Alone makes the port send each datagram in a call of its own, so that all have the identification
+// 0.
 func (p *Port) Alone() { p.out.alone = true }
 
-// Receive implements link.Receiver: a frame of the device waits for Flush.
+// Receive queues a frame of the device for Flush; it implements link.Receiver.
 func (p *Port) Receive(f *roce.Frame) {
 	pk, err := f.Decode()
 	if err != nil {
@@ -137,10 +138,11 @@ func (p *Port) destination(pk *roce.Packet) (d *destination, tos, ttl uint8) {
 	return d, tos, ttl
 }
 
-// Queued is how many frames wait for Flush.
+// Queued returns how many frames wait for Flush.
 func (p *Port) Queued() int { return p.out.n }
 
-// Flush sends what waits. Where the kernel has no room it waits for a moment, as a device waits for its link.
+// Flush sends the queued frames. If the kernel has no room, it waits a moment, as a device waits
+// for its link.
 func (p *Port) Flush() {
 	o := &p.out
 	if o.n == 0 {

@@ -17,9 +17,9 @@ func newAccept() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "accept REPORT.json",
 		Short: "Make the record of a hardware run the baseline of its kind of device",
-		Long: "accept makes the record of a run on hardware, if no case of it is bad, the baseline of its provider and part. With\n" +
-			"conform --target=hw --baseline DIR/NAME.json later runs expect what this run saw in cases of strength H. A baseline\n" +
-			"that is there is replaced, unless the record fixes less than it does.",
+		Long: "accept makes the record of a run on hardware the baseline of its provider and part, if the record has no bad case.\n" +
+			"With conform --target=hw --baseline DIR/NAME.json later runs expect what this run saw in cases of strength H. An\n" +
+			"existing baseline is replaced, unless the record fixes fewer values.",
 		Args: needs(1, "a record, which conform --target=hw --report writes"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := outfile.NotStandard(outfile.Named{Flag: "--into", Path: into}); err != nil {

@@ -35,7 +35,7 @@ func TestBothTargets(t *testing.T) {
 		want   string
 	}{
 		"the same": {"", exitOK, "10 SAME"},
-		"not":      {`s/"seed":1,/"seed":2,/`, exitFailed, "the records are of other versions of the case"},
+		"not":      {`s/"seed":1,/"seed":2,/`, exitFailed, "the records come from different versions of the case"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			standIn(t, tt.change)

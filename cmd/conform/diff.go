@@ -26,11 +26,11 @@ func newDiff() *cobra.Command {
 		Use:   "diff A.json B.json",
 		Short: "Compare two run records",
 		Long: "diff compares what two runs saw, step by step. A is the reference: an older run, the simulator, or another device.\n" +
-			"It prints a line for each case that people should look at, with its class, the step that differs first and both values,\n" +
+			"It prints a line for each case that somebody should look at, with its class, the first step that differs and both values,\n" +
 			"then the command that runs these cases again as in B. -v prints every step that differs, --classes explains the\n" +
 			"classes. A may be a YAML file of published measurements of a card: then B is compared with these values alone, and\n" +
-			"must be a run on such a card or on its profile. The exit status is 0 if every difference is explained, 1 for a regression or an entry of the ledger\n" +
-			"that no longer holds, and 2 if the records cannot be compared.",
+			"must be a run on such a card or on its profile. The exit status is 0 if every difference is explained, 1 for a regression\n" +
+			"or an entry of the ledger that no longer holds, and 2 if the records cannot be compared.",
 		Example: "  conform --target=sim --report sim.json && conform --target=hw --report card.json\n  conform diff sim.json card.json\n  conform diff sim.json card.json --html card.html\n  conform diff fixtures/recordings/published-connectx-6.yaml card.json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if classes, _ := cmd.Flags().GetBool("classes"); classes {

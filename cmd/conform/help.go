@@ -21,9 +21,9 @@ func newOutcomes() *cobra.Command {
 		}
 		fmt.Fprintf(&b, "  %-14s  %s%s\n", o, o.Meaning(), fails)
 	}
-	b.WriteString("\nThe catalogue gives each case a strength: E, what it expects is exact; S, one of a set is, and the member that was\n" +
-		"seen is recorded; H, nothing is known before it was recorded on hardware (conform accept, --baseline).\n" +
-		"conform show ID prints what a case asserts, what it needs, and where its rule stands.")
+	b.WriteString("\nThe catalogue gives each case a strength: E, the expected value is exact; S, it is one of a set, and the member that\n" +
+		"was seen is recorded; H, it is not known until a run on hardware has recorded it (conform accept, --baseline).\n" +
+		"conform show ID prints what a case asserts, what it needs, and the source of its rule.")
 	c := &cobra.Command{Use: "outcomes", Short: "What the outcomes of a case mean", Long: b.String()}
 	commands.Topic(c)
 	return c

@@ -40,9 +40,9 @@ func newRecover() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "recover FILE.json.journal",
 		Short: "Make a record of the cases of a run that was killed",
-		Long: "A run with --report FILE.json keeps FILE.json.journal while it lasts, with each case that has finished. When it was\n" +
-			"killed or the machine lost power, recover writes FILE.json from it, marked as incomplete, and removes the journal.\n" +
-			"conform diff compares the cases that such a record has; conform accept refuses it. The exit status is 0, or 2 for a\n" +
+		Long: "While a run with --report FILE.json lasts, FILE.json.journal holds each case that has finished. If the run is killed\n" +
+			"or the machine loses power, recover writes FILE.json from the journal, marked as incomplete, and removes the journal.\n" +
+			"conform diff compares the cases of such a record; conform accept refuses it. The exit status is 0, or 2 for a\n" +
 			"journal that cannot be read or whose report exists already.",
 		Example: "  conform recover card.json.journal",
 		Args:    needs(1, "the journal of a run"),

@@ -45,11 +45,11 @@ func newWire() *cobra.Command {
 		Short: "Judge a capture by the rules of the transport",
 		Long: "wire reads a capture and judges PSNs, acknowledgements, NAKs, retries, READ responses and atomics by numbered rules.\n" +
 			"It reads pcap and pcapng, also in gzip, of Ethernet (with any number of VLAN tags), InfiniBand, \"tcpdump -i any\" (SLL and\n" +
-			"SLL2) and raw IP; - is the standard input. Frames that stand up to 1 ms behind later ones are put in the order of their\n" +
-			"time stamps, a frame that two interfaces have seen counts once, and of frames that were cut the headers are judged.\n" +
-			"A rule that needs a value which the capture does not show says nothing, unless a flag gives the value. The exit status is 0\n" +
-			"without a violation, 1 for a violation or a capture that is not whole, and 2 for a file that cannot be read or has no packet\n" +
-			"of RDMA.",
+			"SLL2) and raw IP; - is the standard input. It sorts frames that are up to 1 ms out of order by their time stamps, counts\n" +
+			"a frame that two interfaces have seen once, and judges the headers of frames that were cut.\n" +
+			"A rule that needs a value which the capture does not show reports nothing, unless a flag gives the value. The exit status\n" +
+			"is 0 without a violation, 1 for a violation or a capture that is not whole, and 2 for a file that cannot be read or has\n" +
+			"no RDMA packet.",
 		Example: "  conform --target=sim --label-filter RC --pcap run.pcapng && conform wire run.pcapng\n" +
 			"  conform wire --mtu 1024 --timeout 14 --rnr-timer 14 trace.pcap\n" +
 			"  ssh host tcpdump -i any -w - udp port 4791 | conform wire -",

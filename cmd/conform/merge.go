@@ -48,7 +48,7 @@ func newMerge() *cobra.Command {
 		Use:   "merge PART.json...",
 		Short: "Put the reports of the parts of a run together",
 		Long: "merge reads the reports of all parts of a run (conform --shard i/n, or conform mutants --shard i/n) in any order, writes the\n" +
-			"report that the whole run would have written, byte for byte, and judges the run as a whole. Exit status: as of that run.",
+			"report that the whole run would have written, byte for byte, and judges the run as a whole. The exit status is the whole run's.",
 		Example: "  conform --shard 0/2 --report 0.json; conform --shard 1/2 --report 1.json\n  conform merge 0.json 1.json --report all.json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {

@@ -47,15 +47,15 @@ func newMutants() *cobra.Command {
 		Use:   "mutants",
 		Short: "Check that the suite notices every simulator that breaks a rule",
 		Long: "mutants runs the suite on simulators that break one rule each, of the device, the driver or the library. A case\n" +
-			"kills a mutant when one of its assertions fails, and none does without the mutant; a crash, a hang or a verdict of\n" +
-			"the wire's judge alone does not count. Cases that are likely to kill it come first, then those of its area, then all others.\n" +
+			"kills a mutant if one of its assertions fails, and none fails without the mutant; a crash, a hang or a verdict of\n" +
+			"conform wire alone does not count. Cases that are likely to kill it come first, then those of its area, then all others.\n" +
 			"Mutants of area KCQ break a rule of the kernel's completion models, which no case reaches: counts of interrupts, polls and\n" +
-			"wake-ups that follow from the kernel's source stand in their place.\n" +
-			"--matrix runs every case on each, and asks of each row of strength E or S that it kills a mutant, or that\n" +
-			"fixtures/mutants/rows.yaml says why it does not; with --every 10 a fixed tenth of the pairs runs that\n" +
-			"kill in the committed matrix, and one of each row: they must still do so.\n" +
-			"Exit status: 0 every mutant is killed or explained in fixtures/mutants/survivors.yaml, 1 a mutant is neither, or an\n" +
-			"explained one is killed, or the same of a row, 2 wrong usage, 130 interrupted.",
+			"wake-ups that follow from the kernel's source are compared instead.\n" +
+			"--matrix runs every case on each mutant. Each case of strength E or S must kill a mutant, or fixtures/mutants/rows.yaml\n" +
+			"must say why it does not. With --every 10 only a fixed tenth of the pairs runs that kill in the committed matrix, and\n" +
+			"one pair of each case: these must still kill.\n" +
+			"Exit status: 0 every mutant is killed or explained in fixtures/mutants/survivors.yaml, 1 a mutant is neither, or is both,\n" +
+			"or a case kills none and is not explained, or kills one and is, 2 wrong usage, 130 interrupted.",
 		Example: "  conform mutants\n  conform mutants --filter RC,'mr-*' --report mutants.json\n  conform mutants --matrix --every 10\n" +
 			"  conform mutants --matrix --label-filter RC-034 --update fixtures/mutants/matrix.json\n  conform mutants --list",
 		Args: func(_ *cobra.Command, args []string) error {

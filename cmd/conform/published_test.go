@@ -79,7 +79,7 @@ func TestDiffWithPublished(t *testing.T) {
 		{[]string{"diff", run, published}, 2, "give it first, and the report of a run behind it"},
 		{[]string{"diff", published, run, "--html", filepath.Join(dir, "x.html")}, 2, "leave --html out"},
 		{[]string{"diff", published, run, "--exact"}, 2, "leave --exact out"},
-		{[]string{"diff", "../../fixtures/recordings/published-connectx-6.yaml", run}, 2, "the run is of profile connectx-5"},
+		{[]string{"diff", "../../fixtures/recordings/published-connectx-6.yaml", run}, 2, "the run was made on profile connectx-5"},
 		{[]string{"diff", filepath.Join(dir, "none.yaml"), run}, 2, "none.yaml"},
 		{[]string{"--target=sim", "--profile", "connectx-5", "--label-filter", "ERR-025", "--baseline", other}, 1, "published of ConnectX-5 is 0x51, this run shows 82"},
 		{[]string{"--target=sim", "--profile", "connectx-5", "--label-filter", "ERR-025", "--baseline", published}, 0, "1 pass"},

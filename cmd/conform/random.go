@@ -47,11 +47,11 @@ func newRandom() *cobra.Command {
 		Short: "Draw programs and judge them by a model of verbs, on one target or two",
 		Long: "random draws programs of two queue pairs, RC, UC or UD, with an SRQ or without, that post by ibv_post_send or by\n" +
 			"ibv_wr_*, and runs each on one target or two. A model of verbs judges each call, completion, event and byte in memory; it\n" +
-			"names the rule that is broken and its source. On two targets it also compares what they do. For a program that shows a\n" +
-			"difference it looks for a small one, and prints it as text, which --program runs again, and as a case in Go.\n" +
+			"names the rule that is broken and its source. With two targets random also compares their results. If a program shows a\n" +
+			"difference, random searches for a smaller one, and prints it as text, which --program runs again, and as a case in Go.\n" +
 			"Targets: the simulator and the hardware (sim,hw), one of them (--target=sim, --target=hw), or with --target=sim two\n" +
-			"profiles, or a simulator that breaks a rule.\n" +
-			"Exit status: 0 no difference was found, 1 one was, or a program did not end, 2 wrong usage, 130 interrupted.",
+			"profiles, or the simulator and a mutant (--mutant).\n" +
+			"Exit status: 0 no difference, 1 a difference, or a program that did not end, 2 wrong usage, 130 interrupted.",
 		Example: "  conform random --target=sim --programs 1000 --coverage\n  conform random --programs 1000\n" +
 			"  conform random --target=sim --profile connectx-4,generic-roce\n" +
 			"  conform random --target=sim --mutant long-send-cut --case case.go",
@@ -140,7 +140,7 @@ func runRandom(cmd *cobra.Command, o *randomOptions) error {
 		return usagef("--program is empty: give the program as it was printed, or leave the flag out, and programs are drawn")
 	}
 	if o.digest && len(jobs)+len(o.profiles) > 2 || o.digest && o.target != "sim" {
-		return usagef("--digest is of one simulator: give --target=sim and one profile")
+		return usagef("--digest works on a single simulator: give --target=sim and one profile")
 	}
 	if o.programs < 1 || o.shrink < 0 {
 		return usagef("--programs %d, --shrink %v: at least one program and no time below 0 are needed", o.programs, o.shrink)

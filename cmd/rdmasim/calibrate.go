@@ -113,10 +113,11 @@ func calibrateCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "calibrate",
 		Short: "Fit values of the profiles to published figures, predict each check without it, or find the values of your own card",
-		Long: `Fits the values of profiles and scenarios that are marked as fitted to their figures, each within bounds, and prints them
-beside those that are stored. With --leave-one-out it fits without each check in turn, predicts that check, and prints
-the errors. With --from it takes what was measured on your own card and writes a profile. The results of runs are kept in a folder, so that a command that was interrupted goes on where it was. The exit
-status is 1 if a fitted figure is out of its tolerance.`,
+		Long: `Fits the values of profiles and scenarios that are marked as fitted to their figures, each within
+bounds, and prints them beside the stored values. With --leave-one-out it fits without each check in
+turn, predicts that check, and prints the errors. With --from it writes a profile of your own card
+from measurements of it. It keeps the results of runs in a folder, so that an interrupted command
+goes on where it was. The exit status is 1 if a fitted figure is out of its tolerance.`,
 		Args: commands.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := checkFormat(format); err != nil {

@@ -38,8 +38,8 @@ func execCommand() *cobra.Command {
 		Short: "Run unmodified RDMA programs on the simulated adapter",
 		Long: `Runs a program and every process that it starts, with simulated adapters mlx5_0, mlx5_1,
 ... in place of real ones. The program's own libibverbs and libmlx5 drive them, unmodified.
-No support for RDMA in the kernel and no privilege is needed. The exit status is that of
-the program, or 2 if it cannot be started.`,
+It needs no RDMA in the kernel and no privilege. The exit status is the program's, or 2 if
+the program cannot be started.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := input.Alone(c.Flags(), "refused"); err != nil {
 				return &experiment.UsageError{Err: fmt.Errorf("exec: %w", err)}
@@ -122,7 +122,7 @@ the program, or 2 if it cannot be started.`,
 	f.IntVar(&cfg.Devices, "devices", 1, "number of adapters; a cable joins two, a switch joins more")
 	f.IntVar(&cfg.Guests, "guests", 0, "number of functions for virtual machines on the same network (rdmasim vm --connect)")
 	f.StringVar(&cfg.Socket, "socket", "", "`PATH` of the socket of the guest's function; several have PATH.0, PATH.1 and so on")
-	f.StringSliceVar(&wires, "wire", nil, "join the device with those of other machines by RoCE v2 on UDP port 4791 of this `ADDRESS` of the machine, such as udp:192.0.2.1; peers find the device by it (docs/multihost.md)")
+	f.StringSliceVar(&wires, "wire", nil, "join the device with those of other machines by RoCE v2 on UDP port 4791 of this `ADDRESS` of the machine, such as udp:192.0.2.1, by which peers find the device (docs/multihost.md)")
 	f.StringSliceVar(&allow, "allow", nil, "with --wire: take datagrams only from this `NETWORK`, such as 192.0.2.0/24, or address, and send only there; may be repeated")
 	f.Uint64Var(&cfg.Seed, "seed", 1, "seed of the device's random choices")
 	f.StringVar(&cfg.Pcap, "pcap", "", "write the frames to this pcapng `FILE`, with virtual time in nanoseconds")
@@ -131,20 +131,20 @@ the program, or 2 if it cannot be started.`,
 	f.StringVar(&loss, "loss", "", "lose this `SHARE` of all frames at random, such as 0.1%")
 	f.StringVar(&cfg.Trace, "trace", "", "write a timeline to this `FILE` (Trace Event JSON, for Perfetto)")
 	f.StringVar(&cfg.UARLog, "uar-log", "", "write to this `FILE` a line for each store to a doorbell register: page, register, half, and what was written")
-	f.StringVar(&cfg.Counters, "counters-file", "", "write the devices' counters at the end to this `FILE`, as their files in sysfs had them: lines, or JSON if it ends in .json")
+	f.StringVar(&cfg.Counters, "counters-file", "", "write the devices' counters at the end to this `FILE`, under their names in sysfs: as lines, or as JSON if it ends in .json")
 	f.BoolVar(&cfg.Throttle, "throttle", false, "do not let virtual time run ahead of real time, so that bandwidth does not exceed the profile's")
 	f.DurationVar(&cfg.Grace, "grace", 5*time.Second, "how long the program may take to end after SIGTERM, before it is killed with its children")
 	f.IntVar(&cfg.LimitObjects, "limit-objects", 1<<15, "most objects (queue pairs, regions, ...) of one process; all processes together may have four times as many")
-	f.IntVar(&cfg.LimitFiles, "limit-files", 1<<11, "most descriptors open here for one process: two for a device file, one for each channel and each XRC domain with a file")
+	f.IntVar(&cfg.LimitFiles, "limit-files", 1<<11, "most descriptors that exec opens for one process: two for a device file, one for each channel and each XRC domain with a file")
 	f.StringVar(&memory, "limit-memory", "", "most memory registered at a time, as a `SIZE` such as 8GiB (default: the memory of this machine)")
 	f.StringVar(&uar, "uar", "dynamic", "doorbell registers that the library gets: dynamic (a UAR page for each thread domain), or static (a table, as from kernels before 5.8)")
 	f.StringVar(&queues, "queues", "shared", "memory of the queues: shared with the device where the library allows it, or copied")
 	f.BoolVar(&odp, "odp", true, "on-demand paging, as far as the profile's device has it; without it no call that changes the memory of a program waits for the supervisor")
-	f.BoolVarP(&verbose, "verbose", "v", false, "print why calls of the program are refused")
-	f.BoolVar(&refused, "refused", false, "list what is not available to programs, and what they see instead")
+	f.BoolVarP(&verbose, "verbose", "v", false, "print why calls of the program are refused, and at the end what the session did")
+	f.BoolVar(&refused, "refused", false, "list what programs cannot use, and what they see instead")
 	f.BoolVar(&cfg.NoSubnetManager, "no-subnet-manager", false, "leave the ports of InfiniBand to a subnet manager among the programs (opensm)")
 	f.BoolVar(&cfg.OwnNetwork, "own-network", false, "give the programs a network of their own, in which each device has an interface with its address (sim0, ...; on InfiniBand ib0, ...); they reach no other host by IP")
-	f.BoolVar(&cfg.PathCalls, "path-calls", false, "as root, offer the device files as for an ordinary user: by answering path calls, without mounts")
+	f.BoolVar(&cfg.PathCalls, "path-calls", false, "as root, show the device files as to an ordinary user: by answering path calls, without mounts")
 	return c
 }
 

@@ -23,8 +23,8 @@ func pciCommand() *cobra.Command {
 		Long: `Offers simulated adapters to virtual machines as PCI devices, over vfio-user. QEMU 10.1 or
 later connects to the socket, and the guest's own mlx5_core and mlx5_ib drive the device,
 unmodified. With several functions each has a socket of its own, PATH.0, PATH.1 and so on.
-The options for QEMU are printed. The session ends with an interrupt or SIGTERM, which
-disconnects the guests. rdmasim vm boots a guest, too.`,
+It prints the options for QEMU. SIGINT or SIGTERM ends the session and disconnects the guests.
+rdmasim vm also boots the guest.`,
 		Args: commands.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := f.config(c, outfile.Named{Flag: "--socket", Path: f.cfg.Socket}, outfile.Named{Flag: "--wire", Path: f.cfg.Wire})

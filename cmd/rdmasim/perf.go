@@ -48,7 +48,7 @@ const perfUsage = `Flags of rdmasim, which cannot be abbreviated:
 func perfCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "perf TEST [flags] [HOST]",
-		Short: "Measure as ib_write_bw and its kin do, with their flags and output",
+		Short: "Measure as ib_write_bw and its relatives do, with their flags and output",
 		Long: `Does what the programs of linux-rdma/perftest do, with their flags, output and arithmetic:
 ` + strings.Join(perf.Programs(), ", ") + `.
 On the simulator one command runs both ends, and times are virtual. With --target=hw it is

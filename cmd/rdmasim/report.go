@@ -37,7 +37,7 @@ type reviews struct {
 
 func (v *reviews) flags(f *pflag.FlagSet) {
 	f.StringArrayVar(&v.bounds, "require", nil, "end with status 1 unless this `BOUND` holds, such as 'total.p99 < 20us': a load or total, a column or p50, p99, p999, rate, goodput, with --against also p99_change in percent; of a sweep at every point; may be repeated")
-	f.StringVar(&v.against, "against", "", "compare with an earlier run: its `FILE` is NAME.json of -o, or has the lines of --format jsonl")
+	f.StringVar(&v.against, "against", "", "compare with an earlier run: `FILE` is its NAME.json of -o, or its lines of --format jsonl")
 	f.StringVar(&v.html, "html", "", "write a report as one HTML page to `FILE`: answer, interval, limit, what would change it, pictures, inputs")
 	f.StringVar(&v.markdown, "markdown", "", "write the report as Markdown to `FILE`, for a pull request or the summary of a job")
 }
@@ -73,7 +73,7 @@ func (v *reviews) prepare(ctx context.Context, name string, x *experiment.Experi
 		return usagef("--against: %w", err)
 	}
 	if old.Name != "" && old.Name != x.Name {
-		return usagef("--against: %s is of %s, and this run is of %s", v.against, old.Name, x.Name)
+		return usagef("--against: %s has results of %s, and this run is one of %s", v.against, old.Name, x.Name)
 	}
 	v.old = old
 	return nil

@@ -23,13 +23,13 @@ func vmCommand() *cobra.Command {
 	var guest vm.Config
 	c := &cobra.Command{
 		Use:   "vm [flags] -- COMMAND ARGS...",
-		Short: "Run a command below a real Linux kernel whose mlx5 driver has the simulated adapter",
-		Long: `Boots a Debian kernel under QEMU with simulated adapters as PCI devices, which its own
-mlx5_core and mlx5_ib drive, unmodified. The command runs in the guest, in the folder where
-you are, which is mounted there; the rest of this machine's files are the guest's, too, and
-what it writes to them is forgotten. Without a command, a shell. No root, no card and no
-support for virtual machines is needed: the guest is emulated. The first run downloads a
-kernel and, where QEMU is older than 10.1, a QEMU. The exit status is that of the command.`,
+		Short: "Run a command in a guest whose Linux kernel drives the simulated adapter",
+		Long: `Boots a Debian kernel under QEMU with simulated adapters as PCI devices, which the kernel's
+unmodified mlx5_core and mlx5_ib drive. The command (by default a shell) runs in the guest, in
+your current folder, which is mounted there. The guest sees all files of this machine; what it
+writes outside that folder is discarded. It needs no root, card or support for virtual
+machines: the guest is emulated. The first run downloads a kernel and, if QEMU is older than
+10.1, a QEMU. The exit status is the command's.`,
 		Example: `  rdmasim vm -- ibv_devinfo
   rdmasim vm --profile connectx-5-ib --functions 2 -- sh -c 'ibv_rc_pingpong -d mlx5_0 -c & sleep 2; ibv_rc_pingpong -d mlx5_1 -c localhost'
   rdmasim vm --kernel 6.1 --dmesg boot.log -- true`,
@@ -62,7 +62,7 @@ kernel and, where QEMU is older than 10.1, a QEMU. The exit status is that of th
 	f.add(c)
 	s := c.Flags()
 	s.SetInterspersed(false)
-	s.StringArrayVar(&guest.Sockets, "connect", nil, "have the function that another rdmasim pci offers on this `SOCKET`, in place of functions of its own (can be repeated)")
+	s.StringArrayVar(&guest.Sockets, "connect", nil, "use the function that a running rdmasim pci offers on this `SOCKET`, in place of functions of its own (can be repeated)")
 	s.StringVar(&guest.Kernel, "kernel", "6.12", "`KERNEL` by its series, such as 6.1; newest is the newest that Debian has; or your own: a package ./linux-image-*.deb, or a folder with boot/vmlinuz-* and lib/modules")
 	s.StringVar(&guest.UserSpace, "root", "", "root of the guest: a `DIR`, or newest, for rdma-core and tools of the newest Debian (default: the root of this machine)")
 	s.StringVar(&guest.Folder, "folder", "", "`DIR` that the guest may write to (default: the current one)")

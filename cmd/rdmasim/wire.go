@@ -40,12 +40,12 @@ func wireCommand() *cobra.Command {
 	var f wireFlags
 	c := &cobra.Command{
 		Use:   "wire (--serve udp:ADDRESS | --to HOST) [flags] [-- [PROGRAM] FLAGS...]",
-		Short: "Be the peer of an RDMA program on a real network",
-		Long: `Is the other end of a program of perftest, of ibv_rc_pingpong or of rping, that runs elsewhere:
-on a card, on Soft-RoCE, or below rdmasim exec --wire. A simulated host carries the end out; its
-adapter sends and takes RoCE v2 datagrams on UDP port 4791 of an address of this machine.
-With --serve it waits for a client, with --to it is the client. Flags of the program follow
-after --; both ends need the same. Times are those of the wall. The programs are
+		Short: "Act as the other end of perftest, a pingpong or rping on a real network",
+		Long: `Acts as the other end of a program of perftest, ibv_*_pingpong or rping that runs elsewhere:
+on a card, on Soft-RoCE, or below rdmasim exec --wire. A simulated host runs this end; its
+adapter sends and receives RoCE v2 datagrams on UDP port 4791 of an address of this machine.
+With --serve it waits for a client, with --to it is the client. The program and its flags follow
+after --; both ends need the same flags. Times are real. The programs are
 ` + strings.Join(wirePrograms()[:len(perf.Programs())], ", ") + `,
 ` + strings.Join(append(pingpong.Programs(), rpingProgram), ", ") + `.`,
 		Example: `  rdmasim wire --serve udp:192.0.2.2                  # peer: ib_write_bw 192.0.2.2

@@ -68,7 +68,7 @@ type Coverage [rows][opCount]uint32
 
 func (c *Coverage) add(row int, op Op) { c[row][op]++ }
 
-// Add adds the counts of another table, and returns how many of its cells were empty here.
+// Add adds the counts of another table, and returns how many cells were zero here and not there.
 func (c *Coverage) Add(o *Coverage) (fresh int) {
 	for i := range o {
 		for j, n := range o[i] {
@@ -81,7 +81,7 @@ func (c *Coverage) Add(o *Coverage) (fresh int) {
 	return fresh
 }
 
-// MarshalText writes the cells that are not empty: row, operation and count of each.
+// MarshalText returns row, operation and count of each cell that is not zero.
 func (c *Coverage) MarshalText() ([]byte, error) {
 	var b []byte
 	for i := range c {
@@ -94,7 +94,7 @@ func (c *Coverage) MarshalText() ([]byte, error) {
 	return b, nil
 }
 
-// UnmarshalText reads what MarshalText wrote.
+// UnmarshalText reads the form of MarshalText.
 func (c *Coverage) UnmarshalText(text []byte) error {
 	var l []uint32
 	for _, f := range strings.Fields(string(text)) {
@@ -113,7 +113,7 @@ func (c *Coverage) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Reached is how many cells of the possible ones are not empty.
+// Reached returns how many of the possible cells are not zero, and how many are possible.
 func (c *Coverage) Reached() (n, of int) {
 	for i := range c {
 		for j := range c[i] {
@@ -128,7 +128,7 @@ func (c *Coverage) Reached() (n, of int) {
 	return n, of
 }
 
-// Missing reports whether some state has met none of the operations that it could.
+// Missing reports whether some state has met none of the operations ops that are possible in it.
 func (c *Coverage) Missing(ops ...Op) bool {
 	for i := range c {
 		for _, o := range ops {
@@ -231,8 +231,8 @@ func rowName(row int) string {
 	return []string{"MR", "MR changed", "MR ended"}[row-(rows-3)]
 }
 
-// String is the table: a line for each state that an operation met, with the operations and their counts, and what was
-// not reached.
+// String returns the table: a line for each state that an operation met, with the operations and
+// their counts, and then what was not reached.
 func (c *Coverage) String() string {
 	var b strings.Builder
 	n, of := c.Reached()

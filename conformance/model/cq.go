@@ -58,7 +58,7 @@ const (
 	armedAny
 )
 
-// Waiting is how many completions must be in the CQ, and how many may be.
+// Waiting returns how many completions must be in the CQ, and how many may be.
 func (c *CQ) Waiting() (least, most int) {
 	for _, q := range c.queues {
 		for i := range q.entries {
@@ -139,13 +139,15 @@ func (c *CQ) Arm(solicited bool, err error) error {
 	return errnoIn(&ruleCQEvent, err, 0)
 }
 
-// Determined reports whether the events of the CQ are the same on every device: none was left to the device so far.
+// Determined reports whether the events of the CQ are the same on every device, because nothing so
+// far left one to the device's choice.
 func (c *CQ) Determined() bool { return !c.free }
 
 // Awaits reports whether an event has to come.
 func (c *CQ) Awaits() bool { return c.fewest > 0 }
 
-// Event judges an event that was taken from the CQ's channel, or with came false that there is none.
+// Event judges the result of waiting for a completion event: came says whether one was taken from
+// the CQ's channel.
 func (c *CQ) Event(came bool) error {
 	c.World.Cover.add(c.state(), OpEvent)
 	if came == (c.fewest > 0) || came && c.most > 0 || !came && c.delayed {
@@ -163,7 +165,7 @@ func (c *CQ) Event(came bool) error {
 	return &Violation{&ruleCQEvent, "an event of " + c.Name, "none"}
 }
 
-// EventOfGone judges an event of a CQ that was destroyed.
+// EventOfGone returns the violation of an event of a CQ that was destroyed.
 func EventOfGone() error {
 	return &Violation{&ruleDestroyCQ, "no event of a CQ that was destroyed", "an event"}
 }
@@ -199,7 +201,7 @@ func (c *CQ) Moderate(m verbs.CQModeration, err error) error {
 	return errnoIn(&ruleModerate, err, 0, syscall.EOPNOTSUPP, syscall.ENOSYS)
 }
 
-// Destroy judges ibv_destroy_cq. Events that were not taken go with the CQ.
+// Destroy judges ibv_destroy_cq, which discards events that were not taken.
 func (c *CQ) Destroy(err error) error {
 	c.World.Cover.add(c.state(), OpDestroy)
 	c.World.forget(c)
@@ -211,7 +213,8 @@ func (c *CQ) Destroy(err error) error {
 	return errnoIn(&ruleDestroyCQ, err, 0)
 }
 
-// Empty judges a poll that returned fewer completions than it might although the program waited for them.
+// Empty judges a poll that returned fewer completions than it could hold, after the program had
+// waited for them.
 func (c *CQ) Empty() error {
 	for _, q := range c.queues {
 		for i := range q.entries {
@@ -236,7 +239,7 @@ func (q *workQueue) settle(n int) {
 	q.entries = slices.Delete(q.entries, 0, n)
 }
 
-// Completion judges a completion that was polled; q is the queue pair of its number, nil if there is none.
+// Completion judges a completion that was polled.
 func (c *CQ) Completion(w *verbs.WC) error {
 	c.World.Cover.add(c.state(), OpPoll)
 	for _, q := range c.queues {

@@ -4,10 +4,11 @@
 // The model says at once when a result is not one of those that the specification leaves open, and otherwise goes on
 // from the result that was seen.
 //
-// The model is of programs in which one request runs at a time: the caller waits between its calls until the queues are
-// quiet. Requests of one list run in their order. A rule that has several legal results gives a set; where the result
-// decides what comes next (a success or a failure, a state that a device may or may not enter), the model waits until
-// the completion or the state has been observed (QP.Uncertain).
+// The model covers programs in which one request executes at a time: the caller waits between its
+// calls until the queues are quiet. Requests of one list execute in order. A rule that has several
+// legal results gives a set; where the result decides what comes next (a success or a failure, a
+// state that a device may or may not enter), the model waits until the completion or the state has
+// been observed (QP.Uncertain).
 package model
 
 import (
@@ -32,7 +33,7 @@ func (v *Violation) Error() string {
 	return fmt.Sprintf("want %s, got %s (%s; %s)", v.Want, v.Got, v.Rule.Text, v.Rule.Source)
 }
 
-// World is all objects that a program has.
+// World holds all objects of a program.
 type World struct {
 	Cover Coverage
 	// Vague: a choice was made that no call shows. Nothing that follows may be judged.
@@ -87,7 +88,7 @@ func (w *World) AsyncEvent(t verbs.EventType, object any) error {
 	return &Violation{&ruleNoEvent, "no such event of " + name(object), t.String()}
 }
 
-// NoAsyncEvent judges that no event has come although the program waited for one.
+// NoAsyncEvent judges a wait for an asynchronous event in which none came.
 func (w *World) NoAsyncEvent() error {
 	for _, e := range w.events {
 		if e.Must > 0 {
@@ -146,7 +147,7 @@ func set(l ...verbs.WCStatus) (s Statuses) {
 
 func (s Statuses) has(x verbs.WCStatus) bool { return s>>x&1 != 0 }
 
-// String lists the names.
+// String returns the names of the statuses in the set.
 func (s Statuses) String() string {
 	text := ""
 	for x := verbs.WCSuccess; x <= verbs.WCTMRndvIncomplete; x++ {

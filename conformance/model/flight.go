@@ -2,11 +2,11 @@ package model
 
 import "github.com/rdmasim/rdmasim/verbs"
 
-// Attr are the attributes of the queue pair that were set last.
+// Attr returns the attributes of the queue pair as they were last set.
 func (q *QP) Attr() *verbs.QPAttr { return &q.attr }
 
-// Sure reports whether a request that the queue pair posts now succeeds, whatever a device is free to do. One that
-// takes a receive never is.
+// Sure reports whether a request would succeed if it were posted now, whatever the device's
+// choices. A request that consumes a receive is never sure.
 func (q *QP) Sure(r *Request) bool {
 	var f faults
 	p := q.Peer
@@ -19,9 +19,10 @@ func (q *QP) Sure(r *Request) bool {
 	return f.none()
 }
 
-// Interrupted is requests that were posted, each of which was Sure, and were under way when the queue pair went to ERR
-// or ended: each has succeeded or is flushed, and behind one that is flushed all are (IBTA error state). The caller
-// tells of that end next.
+// Interrupted tells the model of requests that were posted while Sure held for each, and were in
+// flight when the queue pair went to ERR or was destroyed: each has succeeded or is flushed, and
+// all behind a flushed one are flushed (IBTA error state). The caller reports the transition or
+// destruction next.
 func (q *QP) Interrupted(list []Request) {
 	for i := range list {
 		r := &list[i]

@@ -20,7 +20,7 @@ type span struct {
 	owner    uint64 // the completion with which the bytes are fixed; 0: none does
 }
 
-// Reset fills the memory with bytes of the program.
+// Reset sets the contents to p, which the program wrote.
 func (m *Memory) Reset(p []byte) { copy(m.Bytes, p); m.unknown = m.unknown[:0] }
 
 // write changes bytes for certain.
@@ -109,7 +109,7 @@ func (m *MR) Register(err error) error {
 	return errnoIn(&ruleRegister, err, 0)
 }
 
-// Windows is how many windows are bound to the region.
+// Windows returns the number of windows that are bound to the region.
 func (m *MR) Windows() int { return m.windows }
 
 // Dereg judges ibv_dereg_mr.
@@ -122,8 +122,8 @@ func (m *MR) Dereg(err error) error {
 	return errnoIn(&ruleDereg, err, 0)
 }
 
-// Rereg judges ibv_rereg_mr of the access. A region whose call was refused may still be as before, or be lost (the
-// manual page leaves it to the error's class), so nothing is asked of it.
+// Rereg judges ibv_rereg_mr of the access flags. After a refused call the region may be unchanged
+// or lost (by the manual page that depends on the error), so the model then demands nothing of it.
 func (m *MR) Rereg(access verbs.AccessFlags, err error) error {
 	m.World.Cover.add(m.state(), OpRereg)
 	switch got := verbs.ErrnoOf(err); {
@@ -162,7 +162,7 @@ func (m *MW) unbind() {
 	*m = MW{}
 }
 
-// Bind is what a request binds a window to.
+// Bind is the binding of a window that a request asks for.
 type Bind struct {
 	MW     *MW
 	MR     *MR

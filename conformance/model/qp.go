@@ -55,7 +55,7 @@ type Request struct {
 	seq              int
 }
 
-// NewQP adds a queue pair in RESET. Its fields are set by the caller.
+// NewQP adds a queue pair in RESET. The caller sets its fields.
 func (w *World) NewQP(q *QP) *QP {
 	q.World = w
 	q.sendDone, q.recvDone = &workQueue{qp: q}, &workQueue{qp: q, recv: true}
@@ -68,10 +68,10 @@ func (w *World) NewQP(q *QP) *QP {
 // Uncertain reports whether the state of the queue pair has to be queried before the program goes on.
 func (q *QP) Uncertain() bool { return len(q.may) > 0 }
 
-// Quiet reports whether nothing of the queue pair waits for a choice.
+// Quiet reports whether no result of the queue pair is undecided.
 func (q *QP) Quiet() bool { return !q.held && len(q.may) == 0 }
 
-// Posted is how many receives wait.
+// Posted returns how many receives wait.
 func (q *QP) Posted() int {
 	if q.SRQ != nil {
 		return len(q.SRQ.list)
@@ -79,13 +79,14 @@ func (q *QP) Posted() int {
 	return len(q.recvs)
 }
 
-// Waiting is how many send requests wait for a state or a choice.
+// Waiting returns how many send requests wait for a state or an undecided result.
 func (q *QP) Waiting() int { return len(q.sends) }
 
-// Outstanding is how many send requests hold a place in the queue.
+// Outstanding returns how many send requests occupy the queue.
 func (q *QP) Outstanding() int { return q.posted - q.freed }
 
-// Plain reports whether everything that the queue pair has posted succeeds, so that no completion decides anything.
+// Plain reports whether everything that the queue pair has posted succeeds, so that no completion
+// decides between several results.
 func (q *QP) Plain() bool {
 	for i := range q.sendDone.entries {
 		if e := &q.sendDone.entries[i]; e.statuses != set(verbs.WCSuccess) {

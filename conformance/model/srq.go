@@ -25,7 +25,7 @@ type SRQ struct {
 	used  int // places that are taken until the receive's completion is polled (p:mlx5/srq.c)
 }
 
-// Posted is how many receives wait.
+// Posted returns how many receives wait.
 func (s *SRQ) Posted() int { return len(s.list) }
 
 // PostRecv judges ibv_post_srq_recv of one receive.
@@ -42,7 +42,7 @@ func (s *SRQ) PostRecv(id uint64, pieces []Piece, err error) error {
 	return nil
 }
 
-// Modify judges ibv_modify_srq of the limit.
+// Modify judges ibv_modify_srq with a limit.
 func (s *SRQ) Modify(limit int, err error) error {
 	s.World.Cover.add(s.state(), OpLimit)
 	if limit > s.Most {

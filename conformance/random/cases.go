@@ -7,7 +7,8 @@ import (
 	"github.com/rdmasim/rdmasim/conformance/spec"
 )
 
-// Register adds the cases: a fixed set of drawn programs each, which the model judges.
+// Register adds the cases RAND-nnn: each runs a fixed set of random programs, which the model
+// judges.
 func Register(s *spec.Suite) {
 	rc := func(p *Program) bool { return !p.UC && !p.UD && !p.SRQ }
 	for i, x := range []struct {

@@ -21,13 +21,13 @@ type Side interface {
 	Run(list []Program) ([]*Outcome, error)
 }
 
-// Digest is a side whose programs are hashed: what they have shown, and the frames that they sent where these are looked at.
+// Digest is a side that hashes the outcomes of its programs and, if the side taps the wire, the frames that they sent.
 type Digest struct {
 	Side
 	hash hash.Hash
 }
 
-// Run implements Side.
+// Run runs the programs on the side and adds their outcomes to the hash.
 func (d *Digest) Run(list []Program) ([]*Outcome, error) {
 	out, err := d.Side.Run(list)
 	if d.hash == nil {
@@ -39,7 +39,7 @@ func (d *Digest) Run(list []Program) ([]*Outcome, error) {
 	return out, err
 }
 
-// Sum is the hash of all programs so far, in hexadecimal.
+// Sum returns the hash of all programs so far, in hexadecimal.
 func (d *Digest) Sum() string {
 	if d.hash == nil {
 		return ""
@@ -47,14 +47,15 @@ func (d *Digest) Sum() string {
 	return hex.EncodeToString(d.hash.Sum(nil)[:16])
 }
 
-// Finding is a program on which a target leaves the model, or two targets differ, made as small as could be found.
+// Finding is a program on which a target leaves the model, or two targets differ, as small as the
+// search could make it.
 type Finding struct {
-	Programs   []Program // the last shows it, behind the others on the same testbed
+	Programs   []Program // the last one shows the difference, after the others on the same testbed
 	Difference Difference
-	Tried      int // programs until there was one; 0: they were given
+	Tried      int // programs run until the difference showed; 0: the programs were given
 }
 
-// Text is the programs as Parse reads them, a line each.
+// Text returns the programs as Parse reads them, one a line.
 func (f *Finding) Text() string {
 	var l []string
 	for i := range f.Programs {
@@ -63,7 +64,7 @@ func (f *Finding) Text() string {
 	return strings.Join(l, "\n")
 }
 
-// Source is the programs as bodies of cases, in Go.
+// Source returns the programs as bodies of cases, in Go; name is the name of the function.
 func (f *Finding) Source(name string) string {
 	text, last := "", len(f.Programs)-1
 	for i := range last {
@@ -72,8 +73,8 @@ func (f *Finding) Source(name string) string {
 	return text + f.Programs[last].Source(name, &f.Difference)
 }
 
-// Judge runs programs on each side, in turn. The model judges each, and with two sides their
-// outcomes are compared. It returns the first difference and the index of its program.
+// Judge runs programs on each side, one side after the other. The model judges each outcome; with
+// two sides it also compares them. Judge returns the first difference and the index of its program.
 func Judge(list []Program, sides []Side, cover *model.Coverage) (int, *Difference, error) {
 	for i := range list {
 		if err := list[i].Valid(); err != nil {
@@ -109,12 +110,12 @@ func Judge(list []Program, sides []Side, cover *model.Coverage) (int, *Differenc
 	return 0, nil, nil
 }
 
-// Batch is how many programs run on one testbed.
+// Batch is the number of programs that run on one testbed.
 const Batch = 64
 
-// Search draws programs and judges the sides on each, until there is a difference or there were
-// enough of them. A difference that does not show again is an error. Beside the error of a side
-// that ended after a difference had shown, the finding is what had been found by then.
+// Search draws programs and judges the sides on each until a difference shows or all have run. A
+// difference that does not show again is an error. If a side ends with an error after a difference
+// has shown, Search returns that error and the finding so far.
 func Search(sides []Side, has Has, programs int, seed uint64, shrink time.Duration, cover *model.Coverage) (*Finding, error) {
 	d := NewDraw(has)
 	for tried := 0; tried < programs; {

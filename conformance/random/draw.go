@@ -71,20 +71,20 @@ var kinds = []struct {
 	{StepRenew, 1, []model.Op{model.OpDestroy}, nil},
 }
 
-// Draw draws programs of what a target has.
+// Draw draws random programs that use only what a target has.
 type Draw struct {
 	has   Has
 	kinds []string // each as often as it is drawn
 }
 
-// NewDraw draws the kinds of steps that each make with the usual frequency.
+// NewDraw returns a Draw that draws the kinds of steps with their usual frequencies.
 func NewDraw(has Has) *Draw {
 	d := &Draw{has: has}
 	d.Prefer(nil)
 	return d
 }
 
-// Prefer draws kinds of steps more often whose operations have met fewer of the model's states.
+// Prefer makes kinds of steps more frequent whose operations have met few of the model's states.
 func (d *Draw) Prefer(c *model.Coverage) {
 	d.kinds = d.kinds[:0]
 	for _, k := range kinds {
@@ -154,7 +154,8 @@ func list[T any](n int, draw func() T) []T {
 	return l
 }
 
-// Program draws a program; the same number gives the same one if the draws prefer the same.
+// Program draws a program. The same seed and number give the same program as long as Prefer has
+// seen the same coverage.
 func (d *Draw) Program(seed, number uint64) Program {
 	r, has := source{spec.NewRand(seed ^ number*0x9e3779b97f4a7c15)}, d.has
 	p := Program{Atomic: has.Atomic, MTU: verbs.MTU(r.between(int(verbs.MTU256), int(verbs.MTU4096))),

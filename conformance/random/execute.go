@@ -49,8 +49,7 @@ type run struct {
 	*Session
 }
 
-// Session runs programs one behind the other in one process. What they have for themselves is made
-// anew.
+// Session runs programs one after the other in one process. Each program has objects of its own.
 type Session struct {
 	env   *kit.Env
 	ipv6  *kit.Env           // with the GID of an IPv6 address; nil: there is none
@@ -63,7 +62,7 @@ type Session struct {
 	wcs   [maxNumber]verbs.WC
 }
 
-// NewSession opens the device, until the case ends.
+// NewSession opens the device until the case ends; text keeps the streams of outcomes.
 func NewSession(c *spec.C, text bool) *Session {
 	s := &Session{env: kit.Open(c), text: text}
 	attr, err := s.env.Ctx.QueryPort(c.T, int(s.env.Port))
@@ -101,8 +100,8 @@ func (r *run) options() kit.Options {
 	return o
 }
 
-// Execute runs a program, judges it by the model and returns what it has shown. A failure of c is
-// one of the harness.
+// Execute runs a program, judges it by the model and returns the outcome. A failure of c is a
+// failure of the harness.
 func (s *Session) Execute(c *spec.C, p *Program) (out *Outcome) {
 	c.Within(func() {
 		if s.tap {

@@ -11,20 +11,20 @@ import (
 
 // Outcome is what a program has shown on one target.
 type Outcome struct {
-	// Streams are what happened, each in its order: the calls, and the completions of each queue. There is no order among
-	// streams. Nil: nobody compares.
+	// Streams are what happened, each in order: the calls, and the completions of each queue. There is no order among
+	// streams. Nil: not kept.
 	Streams map[string][]string `json:",omitempty"`
 	// Violation is where the model does not allow what the program saw, and the program ended there.
 	Violation *Violation `json:",omitempty"`
-	// Vague: the program ended early, since a choice was made that no call shows.
+	// Vague: the program ended early, because the device made a choice that no call shows.
 	Vague bool `json:",omitempty"`
-	// Wire identifies the frames that were sent, without their times. Empty: nobody looked at them.
+	// Wire is a hash of the frames that were sent, without their times; empty: no tap.
 	Wire string `json:",omitempty"`
 	// Cover is which operations met which states of the model.
 	Cover *model.Coverage `json:",omitempty"`
 }
 
-// Hash identifies what the streams hold.
+// Hash returns a hash of the streams.
 func (o *Outcome) Hash() string {
 	h := sha256.New()
 	for _, name := range streams {
@@ -41,7 +41,7 @@ type Violation struct {
 	Rule, Source string
 }
 
-// String returns the text form.
+// String describes the violation in words.
 func (v *Violation) String() string {
 	return fmt.Sprintf("step %d, %s: want %s, got %s\n  rule: %s (%s)", v.Step, v.What, v.Want, v.Got, v.Rule, v.Source)
 }

@@ -1,6 +1,6 @@
 // Package random draws programs of verbs, runs each on two targets and compares what the verbs contract fixes: what calls
-// return, the completions of each queue in their order, and the bytes in memory. Of a program on which the targets differ it
-// finds a small one with the same difference, and writes it as a case for the suite.
+// return, the completions of each queue in their order, and the bytes in memory. If the targets differ, it searches for a
+// smaller program with the same difference, and writes that as a case for the suite.
 package random
 
 import (
@@ -16,46 +16,46 @@ const (
 	StepRecv    = "recv"     // ibv_post_recv of one receive
 	StepSend    = "send"     // ibv_post_send, and then all requests complete
 	StepError   = "error"    // the queue pair goes to ERR
-	StepDereg   = "dereg"    // a region ends
+	StepDereg   = "dereg"    // ibv_dereg_mr
 	StepRestart = "restart"  // both queue pairs go to ERR and are drained, reset and connected anew; memory is as at first
-	StepRenew   = "renew"    // both queue pairs are destroyed, whatever has not been polled, and others connected to the same CQs
+	StepRenew   = "renew"    // both queue pairs are destroyed, with completions left unpolled, and new ones connected on the same CQs
 	StepPoll    = "poll"     // ibv_poll_cq for N completions
 	StepArm     = "arm"      // ibv_req_notify_cq
-	StepEvent   = "event"    // ibv_get_cq_event, as often as there is one
-	StepResize  = "resize"   // ibv_resize_cq to N entries, by Anchor
-	StepLimit   = "limit"    // ibv_modify_srq of the limit to N, by Anchor
-	StepRereg   = "rereg"    // ibv_rereg_mr of the access
-	StepModify  = "modify"   // ibv_modify_qp of the attributes of the mask: the access, and of the others N, or the largest that they have
+	StepEvent   = "event"    // ibv_get_cq_event until there is none
+	StepResize  = "resize"   // ibv_resize_cq to N entries, counted from Anchor
+	StepLimit   = "limit"    // ibv_modify_srq of the limit to N, counted from Anchor
+	StepRereg   = "rereg"    // ibv_rereg_mr of the access flags
+	StepModify  = "modify"   // ibv_modify_qp of the attributes in Mask, to Access or to N (at most the largest value of each)
 	StepDrain   = "drain"    // the queue pair goes to SQD, with a notification if N is not 0, or back to RTS
 	StepModer   = "moderate" // ibv_modify_cq to N completions and Period microseconds
 	StepQuery   = "query"    // ibv_query_qp
-	StepBind    = "bind"     // a window is bound to the piece; to one without length: it is free
+	StepBind    = "bind"     // a window is bound to the piece; a piece of length 0 unbinds it
 )
 
-// Anchors of a number: what it is added to.
+// Anchors: the value to which N is added.
 const (
-	AnchorNone    = ""        // it stands for itself
-	AnchorWaiting = "waiting" // completions that wait, or receives
-	AnchorCap     = "cap"     // the size
+	AnchorNone    = ""        // 0
+	AnchorWaiting = "waiting" // the completions in the CQ, or the receives in the SRQ
+	AnchorCap     = "cap"     // the size of the CQ or SRQ
 )
 
 // Program is what a process does with two connected queue pairs, A (side 0) and B (side 1), and regions that both use.
 type Program struct {
-	UC                bool  `json:",omitempty"` // they are of type UC
-	UD                bool  `json:",omitempty"` // they are of type UD; of RC if neither
-	IPv6              bool  `json:",omitempty"` // their path is between GIDs of IPv6 addresses
+	UC                bool  `json:",omitempty"` // the queue pairs are of type UC
+	UD                bool  `json:",omitempty"` // the queue pairs are of type UD; neither: RC
+	IPv6              bool  `json:",omitempty"` // the path is between GIDs of IPv6 addresses
 	Class             uint8 `json:",omitempty"` // traffic class of the path
 	Hops              uint8 `json:",omitempty"` // hop limit of the path; 0: 64
-	SRQ               bool  `json:",omitempty"` // both take their receives from one SRQ
-	Extended          bool  `json:",omitempty"` // they post by ibv_wr_*, and by ibv_post_send otherwise
-	Atomic            bool  `json:",omitempty"` // it may have atomics
+	SRQ               bool  `json:",omitempty"` // both queue pairs take their receives from one SRQ
+	Extended          bool  `json:",omitempty"` // requests are posted by ibv_wr_*, not ibv_post_send
+	Atomic            bool  `json:",omitempty"` // atomics are allowed
 	MTU               verbs.MTU
 	RNRRetry, Retries uint8
 	RNRTimer, Timeout uint8                `json:",omitempty"` // codes of min_rnr_timer and timeout; 0: 12
 	SigAll            bool                 `json:",omitempty"`
 	CQE               int                  `json:",omitempty"` // entries of each CQ; 0: 63
-	Depth             int                  `json:",omitempty"` // of the queues; 0: 32
-	Window            verbs.MWType         `json:",omitempty"` // of two windows; 0: there are none
+	Depth             int                  `json:",omitempty"` // requests in each queue; 0: 32
+	Window            verbs.MWType         `json:",omitempty"` // type of the two memory windows; 0: none
 	Inline            int                  `json:",omitempty"` // max_inline_data; 0: 64
 	Shared            bool                 `json:",omitempty"` // one CQ for all queues
 	Access            [2]verbs.AccessFlags // of the queue pairs
@@ -64,34 +64,34 @@ type Program struct {
 	Steps             []Step
 }
 
-// Fault is what happens to packets on the wire. Programs with faults are of RC, whose retries make them good.
+// Fault disturbs packets on the wire. Programs with faults use RC, whose retries repair the damage.
 type Fault struct {
 	Action verbs.WireAction // WireDrop, WireCorrupt, WireDelay or WireDuplicate
-	To     int              `json:",omitempty"` // packets to the queue pair of that side
-	Skip   int              `json:",omitempty"` // so many pass before
-	Count  int              // so many are disturbed
+	To     int              `json:",omitempty"` // side (0 or 1) whose queue pair the packets go to
+	Skip   int              `json:",omitempty"` // packets that pass first
+	Count  int              // packets that are then disturbed
 	Delay  int              `json:",omitempty"` // in microseconds
 }
 
-// Region is memory that is registered at first.
+// Region is a memory region that is registered at the start.
 type Region struct {
 	Size   int
 	Access verbs.AccessFlags
 }
 
-// Step is one of the program's, in order.
+// Step is one step of a program.
 type Step struct {
 	Kind   string
 	Side   int       `json:",omitempty"`
 	Region int       `json:",omitempty"` // of StepDereg and StepRereg
 	Pieces []Piece   `json:",omitempty"` // of StepRecv
-	List   []Request `json:",omitempty"` // of StepSend; of StepError, StepDrain and StepRenew: what is under way then
-	Late   int       `json:",omitempty"` // of StepSend: the receive for it, of Pieces, is posted so many microseconds later
-	Leave  bool      `json:",omitempty"` // of StepSend: its completions are left in the CQ; of StepRenew: events are not taken before
-	Times  int       `json:",omitempty"` // of StepSend and StepRecv: how often it is carried out; 0: once
-	All    bool      `json:",omitempty"` // of StepRenew: the CQs too
+	List   []Request `json:",omitempty"` // of StepSend; of StepError, StepDrain and StepRenew: requests in flight at that time
+	Late   int       `json:",omitempty"` // of StepSend: microseconds after which the receive for it, of Pieces, is posted
+	Leave  bool      `json:",omitempty"` // of StepSend: its completions stay in the CQ; of StepRenew: events are not taken before the destruction
+	Times  int       `json:",omitempty"` // of StepSend and StepRecv: repetitions; 0: once
+	All    bool      `json:",omitempty"` // of StepRenew: the CQs are renewed too
 
-	Recv      bool              `json:",omitempty"` // the CQ of receives, not that of sends
+	Recv      bool              `json:",omitempty"` // the receive CQ, not the send CQ
 	N         int               `json:",omitempty"`
 	Anchor    string            `json:",omitempty"`
 	Solicited bool              `json:",omitempty"` // of StepArm
@@ -104,8 +104,8 @@ type Step struct {
 type Piece struct {
 	Region, Off, Len int
 	WrongKey         bool `json:",omitempty"`
-	Window           int  `json:",omitempty"` // 1 or 2: it has the key of that window; 0: of the region
-	Old              bool `json:",omitempty"` // the key that the window had before
+	Window           int  `json:",omitempty"` // 1 or 2: the key is that window's; 0: the region's
+	Old              bool `json:",omitempty"` // the key is the one that the window had before
 }
 
 // Request is a send request.
@@ -113,9 +113,9 @@ type Request struct {
 	Op         verbs.WROpcode
 	Flags      verbs.SendFlags `json:",omitempty"`
 	Local      []Piece         `json:",omitempty"`
-	Remote     Piece           // its length is that of the local pieces
-	BadQKey    bool            `json:",omitempty"` // of a datagram
-	Most       int             `json:",omitempty"` // of inline data: its first piece is as long as was granted, less 2 and this; 0: as it says
+	Remote     Piece           // as long as the local pieces together
+	BadQKey    bool            `json:",omitempty"` // of a datagram: a Q_Key that is not the receiver's
+	Most       int             `json:",omitempty"` // of inline data, 1 to 3: the first piece makes it MaxInline-2+Most bytes long; 0: as Local says
 	Imm        uint32          `json:",omitempty"`
 	CompareAdd uint64          `json:",omitempty"`
 	Swap       uint64          `json:",omitempty"`
@@ -234,7 +234,7 @@ func (p *Program) groups(list []Request, received []Piece) (cuts []int) {
 	return append(cuts, len(list))
 }
 
-// Valid says what is wrong with a program that was not drawn here.
+// Valid returns what is wrong with a program that was not drawn here, or nil.
 func (p *Program) Valid() error {
 	piece := func(x Piece) error {
 		if x.Window < 0 || x.Window > 2 || p.Window == 0 && x.Window > 0 {
@@ -341,7 +341,7 @@ func (p *Program) validStep(s Step, piece func(Piece) error) error {
 		return fmt.Errorf("number %d, anchor %q", s.N, s.Anchor)
 	}
 	if s.Kind == StepBind && (len(s.Pieces) != 1 || s.Pieces[0].Window == 0 || p.UC || p.UD) {
-		return errors.New("a bind is of one window to one piece, on RC")
+		return errors.New("a bind takes one window and one piece, on RC")
 	}
 	if s.Kind == StepLimit && !p.SRQ {
 		return errors.New("a limit without an SRQ")

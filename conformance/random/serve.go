@@ -23,12 +23,12 @@ const maxEvents = 20_000_000
 type Local struct {
 	Target spec.Target
 	Seed   uint64
-	Text   bool         // outcomes are compared with those of another target
-	Tap    bool         // the frames of each program are looked at (capability tap)
-	Ended  func() error // why no other program is to run; nil: all are
+	Text   bool         // keep streams, for a comparison with another target
+	Tap    bool         // hash the frames of each program (capability tap)
+	Ended  func() error // returns why no further program may run; nil: no such reason
 }
 
-// Run implements Side.
+// Run runs the programs on one testbed of the target.
 func (l *Local) Run(list []Program) (out []*Outcome, err error) {
 	for i := range list {
 		if err := list[i].Valid(); err != nil {
@@ -56,15 +56,15 @@ func (l *Local) Run(list []Program) (out []*Outcome, err error) {
 	return out, err
 }
 
-// Has is what programs may use of a target.
+// Has says which features of a target programs may use.
 type Has struct{ Atomic, SRQ, UC, Resize, Events, Rereg, Moderation, SQD, MW1, MW2, UD, IPv6, Inject bool }
 
-// And is what both have.
+// And returns the features that both have.
 func (h Has) And(o Has) Has {
 	return Has{h.Atomic && o.Atomic, h.SRQ && o.SRQ, h.UC && o.UC, h.Resize && o.Resize, h.Events && o.Events, h.Rereg && o.Rereg, h.Moderation && o.Moderation, h.SQD && o.SQD, h.MW1 && o.MW1, h.MW2 && o.MW2, h.UD && o.UD, h.IPv6 && o.IPv6, h.Inject && o.Inject}
 }
 
-// Has returns what the target has.
+// Has returns the features of the target.
 func (l *Local) Has() (h Has, err error) {
 	err = l.on(1, func(c *spec.C) {
 		h = Has{Atomic: c.Has("atomic"), SRQ: c.Has("srq"), UC: c.Has("uc"), Resize: c.Has("resize"), Events: c.Has("events"), Rereg: c.Has("rereg"), Moderation: c.Has("cq.moderation"), SQD: c.Has("sqd"), MW1: c.Has("mw.t1"), MW2: c.Has("mw.t2"), UD: true, IPv6: NewSession(c, false).ipv6 != nil, Inject: injects(c)}
@@ -92,14 +92,14 @@ func (l *Local) on(n int, body func(c *spec.C)) (err error) {
 	return err
 }
 
-// Hello is what a server says first.
+// Hello is the first message of a server.
 type Hello struct {
 	Has   Has
 	Error string `json:",omitempty"`
 }
 
-// Serve runs the programs that come from in, a list in JSON at a time, and writes their outcomes to
-// out, with text if they are to be compared.
+// Serve reads lists of programs from in, one JSON list a line, runs each list and writes its
+// outcomes to out; text keeps the streams for a comparison.
 func Serve(in io.Reader, out io.Writer, target spec.Target, seed uint64, text bool) error {
 	l := &Local{Target: target, Seed: seed, Text: text}
 	var h Hello
@@ -131,14 +131,14 @@ func Serve(in io.Reader, out io.Writer, target spec.Target, seed uint64, text bo
 	}
 }
 
-// Answer is what a server says of the programs of a line.
+// Answer is a server's reply to one list of programs.
 type Answer struct {
 	Outcomes []*Outcome
-	Failed   string `json:",omitempty"` // why the program after them did not end; it says nothing about the contract
+	Failed   string `json:",omitempty"` // why the program after these did not end, which is no verdict on the target
 	Last     bool   `json:",omitempty"` // the process can run no other program
 }
 
-// Text is the program as a line of JSON.
+// Text returns the program as a line of JSON.
 func (p *Program) Text() string {
 	b, err := json.Marshal(p)
 	if err != nil {
@@ -147,7 +147,7 @@ func (p *Program) Text() string {
 	return string(b)
 }
 
-// Parse reads programs, one behind the other.
+// Parse reads programs, each a JSON value.
 func Parse(text []byte) (list []Program, err error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()

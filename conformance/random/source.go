@@ -9,8 +9,9 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Source is the program as the body of a case, in Go. What it must check is for the reader to say: a comment has what the two
-// targets did, and the body observes the completions. name is that of the function.
+// Source returns the program as the body of a case in Go, in a function called name. The reader
+// decides what the case must check: a comment says what the two targets did, and the body observes
+// the completions.
 func (p *Program) Source(name string, d *Difference) string {
 	var b strings.Builder
 	if d != nil {

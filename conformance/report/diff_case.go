@@ -35,7 +35,7 @@ func (d *differ) compare(a, b *Case) CaseDiff {
 		return out
 	}
 	if a.Seed != b.Seed || a.Strength != b.Strength {
-		out.Class, out.Reason = Incomparable, "the records are of other versions of the case"
+		out.Class, out.Reason = Incomparable, "the records come from different versions of the case"
 		return out
 	}
 	out.Differences = d.observations(a, b)

@@ -190,7 +190,7 @@ func (p *Published) Of(r *Run) bool {
 // card with the firmware of the row a regression, and of another firmware a change.
 func (p *Published) Compare(r *Run) (*Comparison, error) {
 	if !p.Of(r) {
-		return nil, fmt.Errorf("%s has measurements of %s, parts %s, and profiles %s; the run is of %s", p.file, p.Name, strings.Join(p.Parts, ", "),
+		return nil, fmt.Errorf("%s has measurements of %s, parts %s, and profiles %s; the run was made on %s", p.file, p.Name, strings.Join(p.Parts, ", "),
 			strings.Join(p.Profiles, ", "), kindName(r))
 	}
 	out := &Comparison{Schema: DiffSchema, A: Platform{KeyProvider: p.Provider, KeyPart: p.Parts[0], KeyFirmware: p.Firmware}, B: r.Platform(), Summary: map[Class]int{}, Cases: []CaseDiff{}}

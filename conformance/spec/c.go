@@ -100,7 +100,7 @@ func (r *Running) Execute(t verbs.Thread, tb verbs.Testbed, body func(*C)) {
 	c.guard(func() { c.Within(func() { body(c) }) })
 }
 
-// Within runs f, and when it has ended or failed the functions that it deferred.
+// Within runs f and then, whether f ended or failed, the functions that it deferred.
 func (c *C) Within(f func()) {
 	before := c.run.deferred()
 	defer func() {

@@ -126,7 +126,7 @@ func (j *judge) notes() []string {
 		return nil
 	}
 	if j.lacking > 0 {
-		return append([]string{fmt.Sprintf("WARNING: in %s some seeds lack a figure: its mean is of the others, and a column that ends in %s says of how many. The first: %s.",
+		return append([]string{fmt.Sprintf("WARNING: in %s some seeds lack a figure: its mean is that of the other seeds, whose number is in a column that ends in %s. The first: %s.",
 			plain.Count(j.lacking, "row"), seedsSuffix, j.lackingFirst)}, j.spreads()...)
 	}
 	return j.spreads()

@@ -141,7 +141,7 @@ func (n *notes) texts(keys []string) []string {
 		case v.varies && v.count == 1:
 			text += " (With other seeds its figures differ.)"
 		case v.varies:
-			text += fmt.Sprintf(" (Its figures differ from point to point; these are of %s.)", v.points[0])
+			text += fmt.Sprintf(" (Figures differ from point to point; these come from %s.)", v.points[0])
 		}
 		if v.points[0] != "" && (v.varies || v.count < n.cells) {
 			text = n.where(v, keys) + ": " + text

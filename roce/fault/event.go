@@ -10,7 +10,7 @@ import (
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 )
 
-// EventKind is a kind of failure beside the wire.
+// EventKind is a kind of failure apart from frames and links.
 type EventKind uint8
 
 // Kinds of events.
@@ -38,20 +38,20 @@ func (k EventKind) String() string {
 	return fmt.Sprintf("EventKind(%d)", uint8(k))
 }
 
-// Event is something that happens at a time of the run.
+// Event is a failure at a time of the run.
 type Event struct {
 	At      int64 // picoseconds
 	Kind    EventKind
 	Device  string // of Remove: host0/mlx5_0
 	Process string // of the others: host1/p2
-	// Region counts the memory regions that the process registers, from 1, those that it
-	// has deregistered too. The event is about the pages that hold Length bytes (0: all to
-	// the end) from Offset of what was registered.
+	// Region numbers the memory regions that the process registers, from 1, including those that it
+	// has deregistered. The event affects the pages that contain the Length bytes (0: all to
+	// the end) from byte Offset of the region.
 	Region         int
 	Offset, Length uint64
 }
 
-// String is the event without its time: "unmap region 2 of host1/p2".
+// String returns the event without its time, such as "unmap region 2 of host1/p2".
 func (e *Event) String() string {
 	switch e.Kind {
 	case Remove:
@@ -62,8 +62,8 @@ func (e *Event) String() string {
 	return fmt.Sprintf("%v region %d of %s", e.Kind, e.Region, e.Process)
 }
 
-// Pages is the part of a region of n bytes at addr that an Unmap or Remap is about, as whole
-// pages of the given size. ok is false when the region ends before it.
+// Pages returns the part of a region of n bytes at addr that an Unmap or Remap affects, as whole
+// pages of the given size. ok is false if the region ends before it.
 func (e *Event) Pages(addr, n, page uint64) (start, length uint64, ok bool) {
 	if e.Offset >= n || e.Length > n-e.Offset {
 		return 0, 0, false

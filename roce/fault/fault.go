@@ -13,7 +13,7 @@ import (
 	"slices"
 )
 
-// Frame is what rules can look at.
+// Frame has the values of a frame that rules can match.
 type Frame struct {
 	Port   string // the sending port's name
 	Opcode uint8  // of the BTH
@@ -75,8 +75,8 @@ const history = MatchFlow | MatchPacket | MatchMessage | MatchIteration
 // firstEdit is the offset of the first byte that an edit may change: that of an IPv6 header.
 const firstEdit = -48
 
-// ByteEdit sets the byte at Offset from the first byte of the BTH; negative offsets reach the UDP and IP headers
-// before it. One beyond the frame's last byte before the ICRC changes nothing.
+// ByteEdit sets the byte at Offset from the first byte of the BTH; negative offsets reach the UDP
+// and IP headers before it. An offset at or beyond the ICRC changes nothing.
 type ByteEdit struct {
 	Offset int
 	Value  byte
@@ -185,13 +185,12 @@ func (s *Script) Add(r Rule) error {
 // Empty reports whether the script has no rules.
 func (s *Script) Empty() bool { return s == nil || len(s.rules) == 0 }
 
-// Len is the number of rules.
+// Len returns the number of rules.
 func (s *Script) Len() int { return len(s.rules) }
 
-// Decide says what happens to a frame: the first rule that matches decides, also
-// when it lets the frame pass by its Skip, Count or Chance. draw is the run's
-// source of draws; it is called only for rules with a Chance. The rule returned is
-// nil when nothing happens.
+// Decide returns the first rule that matches a frame and acts on it, or nil: the first rule that
+// matches decides, also when it lets the frame pass because of its Skip, Count or Chance. draw is
+// the run's source of random numbers, which Decide calls only for rules with a Chance.
 func (s *Script) Decide(f *Frame, draw func() uint64) *Rule {
 	var h seen
 	if s.needsHistory {
@@ -218,10 +217,10 @@ func (s *Script) Decide(f *Frame, draw func() uint64) *Rule {
 	return nil
 }
 
-// Matched is how many frames rule i has matched.
+// Matched returns how many frames rule i has matched.
 func (s *Script) Matched(i int) int { return s.rules[i].matched }
 
-// Acted is on how many frames rule i acted.
+// Acted returns on how many frames rule i acted.
 func (s *Script) Acted(i int) int { return s.rules[i].acted }
 
 // Clear removes all rules and returns how many frames each has matched.

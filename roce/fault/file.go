@@ -64,8 +64,8 @@ type fileLink struct {
 	To   string `yaml:"to" required:"true" oneof:"down,up"`
 }
 
-// Parse reads a file of faults. Each complaint is an *input.Error with file, line and
-// column; all are joined.
+// Parse reads a file of faults. Each error is an *input.Error with file, line and column; they are
+// joined.
 func Parse(name string, src []byte) (*Plan, error) {
 	var f file
 	doc, err := input.Decode(name, src, &f)
@@ -95,8 +95,8 @@ func Parse(name string, src []byte) (*Plan, error) {
 	return p, nil
 }
 
-// NewPlan makes a plan of the rules that another file holds under the key faults. Errors
-// are placed in that file; doc may be nil when they were checked before.
+// NewPlan makes a plan of the rules that another file has under the key faults. Errors name the
+// place in that file; doc may be nil if the rules were checked before.
 func NewPlan(doc *input.Doc, rules []FileRule) (*Plan, error) {
 	p := &Plan{doc: doc}
 	return p, p.add(rules)
@@ -166,7 +166,7 @@ func (p *Plan) CheckProcesses(names []string) error {
 	return errors.Join(errs...)
 }
 
-// Target is what exists in a run, for a plan to name.
+// Target lists what exists in a run, which a plan can name.
 type Target struct {
 	Ports, Devices []string
 	Hosts          []string // processes are counted over all hosts: host1/p2
@@ -175,8 +175,8 @@ type Target struct {
 	Cannot func(EventKind) string
 }
 
-// Check returns an error for each place where the plan names what the target does not have,
-// or asks for what it cannot do.
+// Check returns an error for each name in the plan that the target does not have, and for each
+// action that it cannot do.
 func (p *Plan) Check(t Target) error {
 	var errs []error
 	known := func(path, what, name string, names []string) {

@@ -14,11 +14,13 @@ type prefetch struct {
 	va, n uint64
 }
 
-// AdviseMR is ADVISE_MR. With AdviseFlush it returns when the pages of each range are present, in order, and the first error
-// ends it. Without, keys are checked at the call, nothing is done if one is refused, and a thread of the kernel does the rest,
-// whose errors nobody sees. EOPNOTSUPP: the device has no paging, the kernel has no prefetch, or does not know the advice.
-// EINVAL: unknown flags, no ranges, a range without pages. EFAULT: outside the region, or not mapped. EPERM: pages are read-only
-// that are to be written. What a key is refused with depends on the kernel.
+// AdviseMR is ADVISE_MR. With AdviseFlush it returns when the pages of each range are present;
+// ranges are handled in order, and the first error ends the call. Without the flag keys are checked
+// at the call and nothing is done if one is refused; a thread of the kernel does the rest, and its
+// errors are lost. EOPNOTSUPP: the device has no paging, or the kernel has no prefetch or does not
+// know the advice. EINVAL: unknown flags, no ranges, a range without pages. EFAULT: outside the
+// region, or not mapped. EPERM: read-only pages that are to be written. The errno of a refused key
+// depends on the kernel.
 func (u *Ucontext) AdviseMR(c Caller, h Handle, advice verbs.AdviseMRAdvice, flags verbs.AdviseMRFlags, ranges []verbs.SGE) error {
 	return u.do(c, func(k *call) error {
 		if err := k.adviseMR(u, h, advice, flags, ranges); err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim/pcie"
 )
 
-// NewDevice brings the function up (the commands of mlx5_core's load as far as they are
-// modelled) and returns the device.
+// NewDevice brings the function up (the commands of mlx5_core's load that are modelled) and returns
+// the device.
 func NewDevice(e *sim.Engine, name string, link *pcie.Link, m *mem.Memory, p Params) (*Device, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err

@@ -52,9 +52,9 @@ func (ch *Channel) destroy(k *call) error {
 	return nil
 }
 
-// Wait blocks for an event until deadline (sim.Never: for ever) and returns the
-// cookie of its CQ; EAGAIN when the deadline passes, EBADF when the channel is
-// closed meanwhile, EIO when the device was removed.
+// Wait blocks until deadline (sim.Never: for ever) for an event and returns the cookie of its CQ.
+// EAGAIN: the deadline passed; EBADF: the channel was closed meanwhile; EIO: the device was
+// removed.
 func (ch *Channel) Wait(c Caller, deadline sim.Time) (cookie uint64, err error) {
 	e, err := ch.file.read(c, deadline, "completion event")
 	return e.cookie, err

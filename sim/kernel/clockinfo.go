@@ -6,15 +6,16 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// ClockInfoPeriod is how much time passes at most between two updates of the page that turns cycles of a device's clock
-// into nanoseconds: libraries multiply the cycles since the last one, and 64 bits must hold that.
+// ClockInfoPeriod is the longest time between two updates of the page that converts cycles of a
+// device's clock into nanoseconds: libraries multiply the cycles since the last update, and the
+// product must fit into 64 bits.
 const ClockInfoPeriod = sim.Second
 
-// ClockMask is that of the driver, CLOCKSOURCE_MASK(41) (mlx5_timecounter_init).
+// ClockMask is the driver's mask of the clock, CLOCKSOURCE_MASK(41) (mlx5_timecounter_init).
 const ClockMask = 1<<41 - 1
 
-// ClockRate are the factors by which cycles of a clock of so many kHz become nanoseconds: cycles * mult >> shift
-// (mlx5_ptp_shift_constant, clocksource_khz2mult).
+// ClockRate returns the factors that convert cycles of a clock of khz kHz into nanoseconds: cycles
+// * mult >> shift (mlx5_ptp_shift_constant, clocksource_khz2mult).
 func ClockRate(khz uint64) (mult, shift uint32) {
 	const million = 1_000_000
 	shift = min(uint32(bits.Len64(khz))-1+16, uint32(bits.Len64((1<<32-1)/million*khz))-1)
@@ -29,8 +30,8 @@ type ClockInfo struct {
 	OverflowPeriod     uint64 // ns
 }
 
-// ClockInfo reads the page as the driver wrote it last: every ClockInfoPeriod since the start. The time of day is that of
-// the simulation, which begins at 0.
+// ClockInfo returns the page as the driver last wrote it: every ClockInfoPeriod since the start.
+// The time of day is that of the simulation, which begins at 0.
 func (u *Ucontext) ClockInfo() (ClockInfo, error) {
 	if err := u.usable(); err != nil {
 		return ClockInfo{}, err

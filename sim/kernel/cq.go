@@ -10,8 +10,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// CQReq is mlx5_ib_create_cq with the core's fields. BufAddr and DBAddr are
-// addresses in the process.
+// CQReq holds the arguments of CREATE_CQ: mlx5_ib_create_cq and the core's fields. BufAddr and
+// DBAddr are addresses in the process.
 type CQReq struct {
 	Entries         uint32 // of the ring, a power of two; 0: what follows from CQE
 	CQE             uint32 // what is asked for, checked against the caps; the ring has room for one more
@@ -154,11 +154,10 @@ func (q *cq) create(k *call, r *CQReq) error {
 	return nil
 }
 
-// ResizeCQ is RESIZE_CQ (mlx5_ib_resize_cq): it has the device go on in the ring at
-// bufAddr, of entries of cqeSize bytes, and returns what the CQ holds then. The library
-// moves what lies in the old ring. EINVAL for an impossible size or one below the
-// number of outstanding completions, ENOSYS when the device cannot resize. A size that
-// rounds to the present one succeeds and changes nothing.
+// ResizeCQ is RESIZE_CQ (mlx5_ib_resize_cq): it makes the device go on in the ring at bufAddr, with
+// entries of cqeSize bytes, and returns the CQ's new size. The library moves the contents of the
+// old ring. EINVAL: an impossible size, or one below the number of outstanding completions; ENOSYS:
+// the device cannot resize. A size that rounds to the present one succeeds and changes nothing.
 func (u *Ucontext) ResizeCQ(c Caller, h Handle, cqe uint32, bufAddr uint64, cqeSize uint32) (got uint32, err error) {
 	err = u.do(c, func(k *call) error {
 		q, err := lookup[*cq](&u.objs, h, "CQ")

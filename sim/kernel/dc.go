@@ -13,7 +13,8 @@ import (
 // (modify_dci_qp_is_ok). A DCT is a context that the driver fills with each transition; the device makes it, and gives it its number,
 // at RTR (mlx5_ib_modify_dct), and takes it away with the QP. It knows no other transition.
 
-// DCEnd is which end of the transport a QP of the driver's type is to be (MLX5_QP_FLAG_TYPE_DCT, MLX5_QP_FLAG_TYPE_DCI).
+// DCEnd says which end of the DC transport a QP of the driver's type becomes
+// (MLX5_QP_FLAG_TYPE_DCT, MLX5_QP_FLAG_TYPE_DCI).
 type DCEnd uint8
 
 // Ends. A request with both flags, or with none, has none.
@@ -23,11 +24,11 @@ const (
 	DCIEnd
 )
 
-// DCIStreams are how many streams a DCI has, and how many of them may be in error, base-2 logarithms (struct mlx5_ib_dci_streams_caps,
-// struct mlx5_ib_create_qp_dci_streams).
+// DCIStreams has the number of streams of a DCI, and how many of them may be in error, as base-2
+// logarithms (struct mlx5_ib_dci_streams_caps, struct mlx5_ib_create_qp_dci_streams).
 type DCIStreams struct{ LogConcurrent, LogErrored uint8 }
 
-// DCIStreams are the most that the device has; zeros: a DCI has none.
+// DCIStreams returns the largest values that the device has; zeros: DCIs have no streams.
 func (u *Ucontext) DCIStreams() DCIStreams {
 	if u.dev.caps.streams.LogConcurrent == 0 {
 		return DCIStreams{}
@@ -169,16 +170,17 @@ func (m *modify) dctRTR(k *call, c prm.DCTC) error {
 	return nil
 }
 
-// HasDC says whether the device has the transport.
+// HasDC reports whether the device has the DC transport.
 func (u *Ucontext) HasDC() bool { return u.dev.caps.dct }
 
-// IsDCT says whether a handle is of a DCT.
+// IsDCT reports whether a handle names a DCT.
 func (u *Ucontext) IsDCT(h Handle) bool {
 	q, err := lookup[queuePair](&u.objs, h, "QP")
 	return err == nil && q.queue().dct != nil
 }
 
-// DCTN is the number of a DCT, which the answer to the transition to RTR has (mlx5_ib_modify_qp_resp); 0: it has none yet, or is none.
+// DCTN returns the number of a DCT, which the response to the transition to RTR contains
+// (mlx5_ib_modify_qp_resp); 0: it has none yet, or the QP is no DCT.
 func (u *Ucontext) DCTN(h Handle) uint32 {
 	q, err := lookup[queuePair](&u.objs, h, "QP")
 	if err != nil || q.queue().dct == nil || u.dev.breaks(rule.TargetNumberComesWithRTR) {

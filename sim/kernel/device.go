@@ -1,15 +1,15 @@
-// Package kernel is what ib_core and mlx5_ib do: object tables and reference
-// counts, UAR pages, the commands that make objects on the device, and their
-// errnos. It knows the device only as a pcie.Function.
+// Package kernel does what ib_core and mlx5_ib do: it keeps object tables, reference counts and UAR
+// pages, sends the commands that create objects on the device, and returns their errnos. It knows
+// the device only as a pcie.Function.
 //
 // Its calls are seam 2: one for each uverbs method, with the values of the ABI as
 // plain fields. sim/provider calls them for simulated programs, and attach/exec
 // for unmodified ones. Rules and errnos are those of Linux
 // 6.12 (drivers/infiniband/core and hw/mlx5); functions named in comments are there.
 //
-// Its files stand in layers, each on those before it: parameters and capabilities; the
-// device; commands and handles; pinned memory and event files; contexts; objects; bring-up
-// and removal. An object is known to the device as a target of events only.
+// Its files stand in layers, each on those before it: parameters and capabilities; the device;
+// commands and handles; pinned memory and event files; contexts; objects; bring-up and removal. To
+// the layer of the device an object is only a target of events.
 package kernel
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Device is an ib_device over one function.
+// Device is an ib_device on one function.
 type Device struct {
 	eng  *sim.Engine
 	name string
@@ -81,8 +81,8 @@ type eventTarget interface {
 	event(e prm.EQE) bool
 }
 
-// Resources are what the processes of a device own, as `rdma resource show` counts
-// them. Objects that the kernel made for itself are not among them.
+// Resources counts what the processes of a device own, as `rdma resource show` does. Objects that
+// the kernel made for itself do not count.
 type Resources struct {
 	Ctx, PD, CQ, QP, SRQ, MR, CompChannel int
 	XRCD                                  int // XRC domains of the device, those of dead processes included
@@ -111,25 +111,25 @@ type Counters struct {
 // (sim/mutant).
 func (d *Device) breaks(r rule.Rule) bool { return rule.Mutants && d.eng.Broken().Has(r) }
 
-// Name is the device's name, such as mlx5_0.
+// Name returns the device's name, such as mlx5_0.
 func (d *Device) Name() string { return d.name }
 
-// NodeGUID is the device's node GUID.
+// NodeGUID returns the device's node GUID.
 func (d *Device) NodeGUID() uint64 { return d.caps.nodeGUID }
 
-// MAC is the Ethernet address of the port.
+// MAC returns the Ethernet address of the port.
 func (d *Device) MAC() MAC { return d.caps.mac }
 
-// Resources counts what processes own.
+// Resources counts the objects that processes own.
 func (d *Device) Resources() Resources { return d.res }
 
-// Counters reads the counters.
+// Counters returns the counters.
 func (d *Device) Counters() Counters { return d.count }
 
-// Generation says which UAR rules the kernel offers.
+// Generation returns the kernel's UAR rules.
 func (d *Device) Generation() Generation { return d.p.Generation }
 
-// NumCompVectors is the number of completion vectors.
+// NumCompVectors returns the number of completion vectors.
 func (d *Device) NumCompVectors() int { return len(d.eqs) - 1 }
 
 // broadcast queues an event of the port to every open context.

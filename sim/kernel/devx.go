@@ -8,8 +8,9 @@ import (
 	"github.com/rdmasim/rdmasim/prm"
 )
 
-// Capability is the capability page of a type in a mode (prm.CapModeCurrent, prm.CapModeMax), which a program asks the device for by a command
-// (MLX5_IB_METHOD_DEVX_OTHER with QUERY_HCA_CAP). EINVAL, EOPNOTSUPP: as for other commands of the program's own.
+// Capability returns the capability page of a type in a mode (prm.CapModeCurrent, prm.CapModeMax),
+// which a program reads from the device by a command of its own (MLX5_IB_METHOD_DEVX_OTHER with
+// QUERY_HCA_CAP). EINVAL, EOPNOTSUPP: as for other DEVX commands.
 func (u *Ucontext) Capability(c Caller, typ, mode uint16) (page []byte, err error) {
 	err = u.do(c, func(k *call) error {
 		if !u.devx {
@@ -26,8 +27,9 @@ var generalCommands = [...]prm.Opcode{
 	prm.OpQueryVportState, prm.OpQueryAdapter, prm.OpQueryISSI, prm.OpQueryNICVportContext, prm.OpQueryRoCEAddress, prm.OpQueryVportCounter, prm.OpNOP, prm.OpSyncSteering,
 }
 
-// GeneralCommand is MLX5_IB_METHOD_DEVX_OTHER: a command of the program's own of which out has the answer. EINVAL: the context has no DEVX, or it is no such
-// command; EREMOTEIO: the device refuses it, and out says why.
+// GeneralCommand is MLX5_IB_METHOD_DEVX_OTHER: a command of the program's own; out receives the
+// answer. EINVAL: the context has no DEVX, or the command is not a general one; EREMOTEIO: the
+// device refuses it, and out says why.
 func (u *Ucontext) GeneralCommand(c Caller, in, out []byte) error {
 	return u.do(c, func(k *call) error {
 		op := prm.CmdIn(in).Opcode()

@@ -241,8 +241,8 @@ func (u *Ucontext) owns(n devxName) bool {
 	})
 }
 
-// CreateObjectCommand is MLX5_IB_METHOD_DEVX_OBJ_CREATE with the bytes of a program's own command, of which out has the answer. EINVAL: the
-// context has no DEVX; EOPNOTSUPP: a command for something of which nothing is modelled; EREMOTEIO: the device refuses it, and out says why.
+// CreateObjectCommand is MLX5_IB_METHOD_DEVX_OBJ_CREATE with the bytes of a program's own command; out receives the answer. EINVAL: the
+// context has no DEVX; EOPNOTSUPP: the object is not modelled; EREMOTEIO: the device refuses the command, and out says why.
 func (u *Ucontext) CreateObjectCommand(c Caller, in, out []byte) (h Handle, err error) {
 	err = u.do(c, func(k *call) error {
 		op := prm.CmdIn(in).Opcode()
@@ -281,8 +281,8 @@ func (u *Ucontext) CreateObjectCommand(c Caller, in, out []byte) (h Handle, err 
 	return h, err
 }
 
-// usesUmem has a command find its memory by umems, as the driver does whatever the program says (devx_set_umem_valid): bus addresses are not a
-// program's to know.
+// usesUmem has a command find its memory by umems, as the driver does whatever the program says (devx_set_umem_valid): bus addresses are
+// not a program's to know.
 func usesUmem(op prm.Opcode, cmd []byte) {
 	switch op {
 	case prm.OpCreateCQ:
@@ -296,9 +296,9 @@ func usesUmem(op prm.Opcode, cmd []byte) {
 	}
 }
 
-// ObjectCommand is MLX5_IB_METHOD_DEVX_OBJ_MODIFY or _QUERY of an object, or of a QP of verbs: a command of the program's own that changes or
-// queries it, of which out has the answer. EINVAL: the context has no DEVX, or the command is of another kind or of another object; EREMOTEIO: the
-// device refuses it, and out says why.
+// ObjectCommand is MLX5_IB_METHOD_DEVX_OBJ_MODIFY or _QUERY: a command of the program's own that changes or queries an object, or a QP of
+// verbs; out receives the answer. EINVAL: the context has no DEVX, or the command is of another kind or names another object; EREMOTEIO:
+// the device refuses it, and out says why.
 func (u *Ucontext) ObjectCommand(c Caller, h Handle, query bool, in, out []byte) error {
 	return u.do(c, func(k *call) error {
 		made, num, typ := prm.OpCreateQP, uint32(0), uint32(0)
@@ -337,7 +337,7 @@ func (u *Ucontext) ObjectCommand(c Caller, h Handle, query bool, in, out []byte)
 	})
 }
 
-// DestroyObject is MLX5_IB_METHOD_DEVX_OBJ_DESTROY. EINVAL: something that the program has made of it is still there.
+// DestroyObject is MLX5_IB_METHOD_DEVX_OBJ_DESTROY. EINVAL: something that the program has created on the object still exists.
 func (u *Ucontext) DestroyObject(c Caller, h Handle) error {
 	if _, ok := u.objs.tab[h].(*mkeyObject); ok {
 		return u.DestroyMKeyObject(c, h)
@@ -383,7 +383,7 @@ func (u *Ucontext) DeregUmem(c Caller, h Handle) error {
 	return destroyByHandle[*devxUmem](u, c, h, "memory for commands")
 }
 
-// QueryEQN is MLX5_IB_METHOD_DEVX_QUERY_EQN: the number of the event queue that a completion vector is.
+// QueryEQN is MLX5_IB_METHOD_DEVX_QUERY_EQN: it returns the number of a completion vector's event queue.
 func (u *Ucontext) QueryEQN(c Caller, vector uint32) (eqn uint32, err error) {
 	err = u.do(c, func(*call) error {
 		if !u.devx || vector >= uint32(u.dev.NumCompVectors()) {
@@ -395,7 +395,7 @@ func (u *Ucontext) QueryEQN(c Caller, vector uint32) (eqn uint32, err error) {
 	return eqn, err
 }
 
-// UmemAddress is where memory for commands begins in the program, by its number; 0: there is none.
+// UmemAddress returns the program's address of registered memory for commands, by its number; 0: there is none.
 func (u *Ucontext) UmemAddress(id uint32) (addr uint64) {
 	u.objs.any(func(x object) bool {
 		m, ok := x.(*devxUmem)

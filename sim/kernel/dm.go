@@ -10,14 +10,14 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// DMReq is what DM_ALLOC takes.
+// DMReq holds the arguments of DM_ALLOC.
 type DMReq struct {
 	Length   uint64
 	LogAlign uint32
 	Type     uint64 // enum mlx5_ib_uapi_dm_type: 0 is MEMIC
 }
 
-// DM is memory on the device.
+// DM is allocated device memory.
 type DM struct {
 	Map         *cpu.Mapping // from the first byte
 	PageIndex   uint16       // argument of MmapDeviceMem
@@ -38,18 +38,18 @@ type DM struct {
 // MmapDeviceMem is the mmap command of device memory.
 const MmapDeviceMem = 8
 
-// Handle names the object among those of its context.
+// Handle returns the object's handle in its context.
 func (m *DM) Handle() Handle { return m.h }
 
-// Pages is how many pages of BAR 0 show it.
+// Pages returns the number of pages of BAR 0 that show the memory.
 func (m *DM) Pages() int { return int((m.size + pageMask) / prm.PageSize) }
 
-// BAR is where in BAR 0 the first of the pages lies.
+// BAR returns the offset of its first page in BAR 0.
 func (m *DM) BAR() uint64 { return m.addr &^ pageMask }
 
-// AllocDM is DM_ALLOC (mlx5_ib_alloc_dm). EOPNOTSUPP: a device without, a type that does
-// not exist; EPERM: memory for steering without CAP_NET_RAW; EINVAL: length 0, or an
-// alignment that the device cannot have; ENOMEM: no room.
+// AllocDM is DM_ALLOC (mlx5_ib_alloc_dm). EOPNOTSUPP: a device without such memory, an unknown
+// type; EPERM: memory for steering without CAP_NET_RAW; EINVAL: length 0, or an alignment that the
+// device cannot provide; ENOMEM: no room.
 func (u *Ucontext) AllocDM(c Caller, r DMReq) (m *DM, err error) {
 	err = u.do(c, func(k *call) error {
 		if m, err = u.allocDM(k, &r); err != nil {
@@ -130,7 +130,7 @@ func (d *Device) markMemic(first, n int, used bool) {
 	}
 }
 
-// FreeDM is DM_FREE: EBUSY while a region is on it.
+// FreeDM is DM_FREE. EBUSY: a region still uses it.
 func (u *Ucontext) FreeDM(c Caller, h Handle) error {
 	return destroyByHandle[deviceMem](u, c, h, "device memory")
 }

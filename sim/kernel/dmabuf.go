@@ -22,7 +22,7 @@ type Exporter interface {
 	Release()
 }
 
-// Pages are where exported memory lies: in one piece from Start on, or by host pages.
+// Pages says where exported memory lies: in one piece from Start on, or in the listed host pages.
 type Pages struct {
 	Start mem.PA
 	List  []mem.PA // nil: one piece
@@ -52,20 +52,20 @@ func NewDMABuf(exp Exporter) *DMABuf { return &DMABuf{exp: exp, refs: 1} }
 // Get adds a reference.
 func (b *DMABuf) Get() { b.refs++ }
 
-// Put drops one; the last one releases the memory.
+// Put drops a reference; the last one releases the memory.
 func (b *DMABuf) Put() {
 	if b.refs--; b.refs == 0 {
 		b.exp.Release()
 	}
 }
 
-// Info is what the kernel shows of it: size, references, the exporter's name.
+// Info returns what the kernel shows of a DMA-BUF: size in bytes, references, the exporter's name.
 func (b *DMABuf) Info() (size uint64, refs int, name string) {
 	return b.exp.Size(), b.refs, b.exp.Name()
 }
 
-// MoveNotify tells all who are attached dynamically that the memory moves (dma_buf_move_notify): they give up its addresses now,
-// and look for them again when they need them.
+// MoveNotify tells all dynamic attachments that the memory moves (dma_buf_move_notify): they give
+// up its addresses now, and look them up again when they need them.
 func (b *DMABuf) MoveNotify() {
 	for _, a := range slices.Clone(b.attachments) {
 		if a.notify != nil {
@@ -133,8 +133,9 @@ func (a *attachment) detach() {
 	}
 }
 
-// PeerMemory is what a module such as nvidia-peermem knows: the export behind an address of a process and where the address
-// lies in it. ok: the module knows the memory.
+// PeerMemory is what a module such as nvidia-peermem does: it returns the export behind an address
+// of a process and the offset of the address in it. ok is false if the module does not know the
+// memory.
 type PeerMemory func(addr, n uint64) (exp Exporter, off uint64, ok bool)
 
 // pinPeer asks the module for memory that no page of the process is behind (ib_peer_umem_get).

@@ -11,7 +11,7 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// DmabufMRReq is what REG_DMABUF_MR takes.
+// DmabufMRReq holds the arguments of REG_DMABUF_MR.
 type DmabufMRReq struct {
 	PD                   Handle
 	Offset, Length, Iova uint64
@@ -26,9 +26,11 @@ type DmabufMRReq struct {
 // dmabufAccess are the access bits that the call takes.
 const dmabufAccess = verbs.AccessLocalWrite | verbs.AccessRemoteRead | verbs.AccessRemoteWrite | verbs.AccessRemoteAtomic | verbs.AccessRelaxedOrdering
 
-// RegDmabufMR is REG_DMABUF_MR: a region of a part of a DMA-BUF, which may move while the region lives: the device then takes a
-// page fault. EOPNOTSUPP: a kernel without; EINVAL: offset and iova differ within a page, other access bits than those of memory
-// as such, more than the DMA-BUF has, nothing, more than a UMR of the device loads; EBADF; ENOMEM: the exporter cannot map it.
+// RegDmabufMR is REG_DMABUF_MR: it registers a part of a DMA-BUF, which may move while the region
+// lives; the device then takes a page fault. EOPNOTSUPP: the kernel does not have the call; EINVAL:
+// offset and iova differ within a page, access bits that a DMA-BUF cannot have, more than the
+// DMA-BUF has, length 0, or more than the device's UMR loads; EBADF; ENOMEM: the exporter cannot
+// map it.
 func (u *Ucontext) RegDmabufMR(c Caller, r DmabufMRReq) (mh Handle, lkey, rkey uint32, err error) {
 	err = u.do(c, func(k *call) error {
 		m, err := u.regDmabufMR(k, &r)

@@ -18,7 +18,8 @@ type dmExport struct {
 	revoked bool
 }
 
-// ExportDM is DMABUF_ALLOC for device memory (core/uverbs_std_types_dmabuf.c). EOPNOTSUPP: a kernel without.
+// ExportDM is DMABUF_ALLOC for device memory (core/uverbs_std_types_dmabuf.c). EOPNOTSUPP: the
+// kernel does not have the call.
 func (u *Ucontext) ExportDM(c Caller, h Handle) (b *DMABuf, err error) {
 	err = u.do(c, func(k *call) error {
 		if !k.d.p.DmabufExport {

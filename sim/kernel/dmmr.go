@@ -8,7 +8,7 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// DMMRReq is what DM_MR_REG takes.
+// DMMRReq holds the arguments of DM_MR_REG.
 type DMMRReq struct {
 	PD, DM         Handle
 	Offset, Length uint64

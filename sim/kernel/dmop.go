@@ -14,15 +14,15 @@ type dmOp struct {
 	maps int    // of the program
 }
 
-// DMOp says where an operation address is mapped.
+// DMOp says where an operation address of device memory is mapped.
 type DMOp struct {
 	Map         *cpu.Mapping // from the first byte
 	PageIndex   uint16       // argument of MmapDeviceMem
 	StartOffset uint64       // of the first byte in its page
 }
 
-// MapDMOp is MLX5_IB_METHOD_DM_MAP_OP_ADDR, and the mmap of what it gives. EOPNOTSUPP: the device does not offer the
-// operation; ENOENT: the memory is gone.
+// MapDMOp is MLX5_IB_METHOD_DM_MAP_OP_ADDR and the mmap of its result. EOPNOTSUPP: the device does
+// not offer the operation; ENOENT: the memory is gone.
 func (u *Ucontext) MapDMOp(c Caller, h Handle, op uint8) (o DMOp, err error) {
 	err = u.do(c, func(k *call) error {
 		m, err := lookup[*DM](&u.objs, h, "device memory")
@@ -66,7 +66,8 @@ func (k *call) modifyMemic(mod uint16, addr uint64, op uint8) (uint64, error) {
 	return prm.ModifyMemicOut(out).MemicOperationAddr(), nil
 }
 
-// UnmapDMOp is the munmap of an operation address: the last one of memory that was freed gives it back to the device.
+// UnmapDMOp is the munmap of an operation address; the last munmap after the memory was freed
+// returns it to the device.
 func (u *Ucontext) UnmapDMOp(c Caller, m *DM, op uint8) error {
 	return u.do(c, func(k *call) error {
 		x := m.ops[op]

@@ -97,7 +97,7 @@ func (d *Device) newEQ(k *call, entries uint32, events uint64, vector int) (*eq,
 	return q, nil
 }
 
-// Interrupt is the handler to give to pcie.Link.Attach.
+// Interrupt handles an interrupt; pcie.Link.Attach takes it as the handler.
 func (d *Device) Interrupt(vector int) {
 	if vector < 0 || vector >= len(d.eqs) || d.eqs[vector].pending || d.removed {
 		return

@@ -60,8 +60,9 @@ func (u *Ucontext) steeringKind(table uint64) (kind uint32, err error) {
 	return 0, fmt.Errorf("flow tables of type %d: %w", table, syscall.EOPNOTSUPP)
 }
 
-// CreateModifyHeader is MLX5_IB_METHOD_FLOW_ACTION_CREATE_MODIFY_HEADER: changes in the form of the device (prm.HeaderChanges). EOPNOTSUPP: more than
-// it can do, or none at all; EINVAL: it does not know one.
+// CreateModifyHeader is MLX5_IB_METHOD_FLOW_ACTION_CREATE_MODIFY_HEADER; changes has the device's
+// form (prm.HeaderChanges). EOPNOTSUPP: more changes than the device can do, or none; EINVAL: a
+// change that it does not know.
 func (u *Ucontext) CreateModifyHeader(c Caller, table uint64, changes []byte) (h Handle, err error) {
 	err = u.do(c, func(k *call) error {
 		kind, err := u.steeringKind(table)
@@ -92,8 +93,9 @@ const (
 	reformatL2ToL2Tunnel = 1
 )
 
-// CreatePacketReformat is MLX5_IB_METHOD_FLOW_ACTION_CREATE_PACKET_REFORMAT: headers are those of a tunnel that begins. EOPNOTSUPP: other tunnels than those
-// of layer 2, or with a kind of tables that they do not go with (mlx5_ib_flow_action_packet_reformat_valid).
+// CreatePacketReformat is MLX5_IB_METHOD_FLOW_ACTION_CREATE_PACKET_REFORMAT; headers are those that
+// a tunnel puts in front. EOPNOTSUPP: tunnels other than those of layer 2, or a kind of table that
+// does not allow them (mlx5_ib_flow_action_packet_reformat_valid).
 func (u *Ucontext) CreatePacketReformat(c Caller, typ, table uint64, headers []byte) (h Handle, err error) {
 	err = u.do(c, func(k *call) error {
 		kind, err := u.steeringKind(table)

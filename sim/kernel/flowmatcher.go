@@ -23,9 +23,10 @@ func (m *flowMatcher) destroy(*call) error {
 	return nil
 }
 
-// CreateFlowMatcher is MLX5_IB_METHOD_FLOW_MATCHER_CREATE of received packets, or of those that are sent (sent). mask is of the device's match
-// parameters, of which those of criteria count. EOPNOTSUPP: others than the outer headers, or a kind that the device has no tables for; ENOSPC, EINVAL: a
-// priority that there is not.
+// CreateFlowMatcher is MLX5_IB_METHOD_FLOW_MATCHER_CREATE for received packets or, with sent, for
+// sent ones. mask has the form of the device's match parameters, of which criteria selects some.
+// EOPNOTSUPP: parameters other than the outer headers, or a kind for which the device has no
+// tables; ENOSPC, EINVAL: a priority that does not exist.
 func (u *Ucontext) CreateFlowMatcher(c Caller, sent bool, prio uint16, criteria uint8, mask []byte) (h Handle, err error) {
 	err = u.do(c, func(*call) error {
 		if err := u.maySteer(); err != nil {
@@ -62,8 +63,9 @@ func (u *Ucontext) DestroyFlowMatcher(c Caller, h Handle) error {
 	return destroyByHandle[*flowMatcher](u, c, h, "flow matcher")
 }
 
-// MatchedFlow is what MLX5_IB_METHOD_CREATE_FLOW takes: packets with the value of a matcher's fields are counted and changed, and go to a QP, or to a
-// TIR or table that a command has made, or are dropped. 0: no such object.
+// MatchedFlow holds the arguments of MLX5_IB_METHOD_CREATE_FLOW: packets that match the value of a
+// matcher's fields are counted and changed, and go to a QP, or to a TIR or table that a command has
+// created, or are dropped. 0: no such object.
 type MatchedFlow struct {
 	Matcher, QP, Object Handle
 	Value               []byte
@@ -72,7 +74,8 @@ type MatchedFlow struct {
 	Counters, Actions   []Handle
 }
 
-// CreateMatchedFlow is MLX5_IB_METHOD_CREATE_FLOW. EINVAL: packets that are sent to a QP or TIR, received ones to nowhere, objects of the wrong kind.
+// CreateMatchedFlow is MLX5_IB_METHOD_CREATE_FLOW. EINVAL: sent packets with a QP or TIR as
+// destination, received packets without a destination, objects of the wrong kind.
 func (u *Ucontext) CreateMatchedFlow(c Caller, r MatchedFlow) (h Handle, err error) {
 	err = u.do(c, func(k *call) error {
 		if err := u.maySteer(); err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/rdmasim/rdmasim/prm"
 )
 
-// FlowReq is CREATE_FLOW (struct ib_uverbs_flow_attr).
+// FlowReq holds the arguments of CREATE_FLOW (struct ib_uverbs_flow_attr).
 type FlowReq struct {
 	QP       Handle
 	Type     uint32 // FlowNormal, FlowAllDefault, FlowMulticastDefault
@@ -18,7 +18,8 @@ type FlowReq struct {
 	Specs    []FlowSpec
 }
 
-// FlowSpec is a header that a rule looks at, or what becomes of the packet. Values and masks are as uverbs has them.
+// FlowSpec is a header that a rule matches, or an action on the packet. Values and masks have the
+// form of uverbs.
 type FlowSpec struct {
 	Type      uint32
 	Val, Mask []byte
@@ -43,9 +44,10 @@ const (
 	FlowSpecDrop = 0x1001
 )
 
-// CreateFlow is CREATE_FLOW (mlx5_ib_create_flow). EPERM without CAP_NET_RAW; EOPNOTSUPP: headers that the driver does not match, rules for
-// sniffers and those that let packets go on; EINVAL: a port or a QP that cannot receive, flags; ENOSPC: a priority or too many masks; EEXIST: a
-// rule with the same value does something else.
+// CreateFlow is CREATE_FLOW (mlx5_ib_create_flow). EPERM: without CAP_NET_RAW; EOPNOTSUPP: headers
+// that the driver does not match, sniffer rules, and rules that let packets continue; EINVAL: a
+// wrong port or flags, or a QP that cannot receive; ENOSPC: a priority that does not exist, or too
+// many masks; EEXIST: a rule with the same value has another action.
 func (u *Ucontext) CreateFlow(c Caller, r FlowReq) (h Handle, err error) {
 	err = u.do(c, func(k *call) error {
 		if err := u.maySteer(); err != nil {

@@ -24,10 +24,11 @@ func (d *Device) ifindex(vlan uint16) uint32 {
 	return netdevIndex + 1 + uint32(slices.Index(d.vlans, vlan))
 }
 
-// AddIP gives the port's interface an address. As ib_core does, the GID table gets a
-// RoCE v1 entry, if the device has that, and a RoCE v2 entry for it in the first free slots, and every open context
-// a GID_CHANGE event. ENOSPC when the table is full.
-// On InfiniBand the interface is that of IPoIB, of whose addresses the table knows nothing. EEXIST: it has it.
+// AddIP adds an address to the port's interface. As ib_core does, it puts a RoCE v2 entry of the
+// address, and a RoCE v1 entry if the device has v1, into the first free slots of the GID table,
+// and every open context gets a GID_CHANGE event. On InfiniBand the interface is that of IPoIB,
+// whose addresses are not in the table. ENOSPC: the table is full; EEXIST: the interface has the
+// address.
 func (d *Device) AddIP(ip netip.Addr) error {
 	if d.removed {
 		return fmt.Errorf("address of a device that was removed: %w", syscall.ENODEV)
@@ -44,9 +45,9 @@ func (d *Device) AddIP(ip netip.Addr) error {
 	return nil
 }
 
-// AddVLAN makes a VLAN interface with an address over the port's interface: the entries of the
-// address name it. It has no link-local address. EINVAL for an ID outside 1..4094, EEXIST for one that is there,
-// else as AddIP.
+// AddVLAN makes a VLAN interface with an address on the port's interface; the GID entries of the
+// address name it. It has no link-local address. EINVAL: an ID outside 1..4094; EEXIST: the VLAN
+// exists; else as AddIP.
 func (d *Device) AddVLAN(id uint16, ip netip.Addr) error {
 	switch {
 	case id < 1 || id > 4094:
@@ -66,7 +67,7 @@ func (d *Device) AddVLAN(id uint16, ip netip.Addr) error {
 	return nil
 }
 
-// RemoveVLAN takes a VLAN interface and its GID entries away. ENOENT when there is none.
+// RemoveVLAN removes a VLAN interface and its GID entries. ENOENT: there is none.
 func (d *Device) RemoveVLAN(id uint16) error {
 	if err := d.removeGIDs(fmt.Sprintf("VLAN %d", id), func(e *gidEntry) bool { return id != 0 && e.vlan == id }); err != nil {
 		return err
@@ -75,7 +76,7 @@ func (d *Device) RemoveVLAN(id uint16) error {
 	return nil
 }
 
-// RemoveIP takes an address away from the port's interface. ENOENT when it does not have it.
+// RemoveIP removes an address from the port's interface. ENOENT: the interface does not have it.
 func (d *Device) RemoveIP(ip netip.Addr) error {
 	if d.caps.ib {
 		return d.ipoib.remove(ip)
@@ -102,9 +103,9 @@ func (d *Device) removeGIDs(what string, is func(e *gidEntry) bool) error {
 	return nil
 }
 
-// SetNeighbours gives the kernel the answer to ARP and neighbour discovery: the
-// Ethernet address of an IP address on the network, or on a VLAN of it, if any host answers for it.
-// Without it only link-local addresses and the device's own resolve.
+// SetNeighbours sets how the kernel resolves IP addresses, in place of ARP and neighbour discovery:
+// f returns the Ethernet address of an IP address on the network, or on a VLAN of it, if any host
+// has it. Without it only link-local addresses and the device's own resolve.
 func (d *Device) SetNeighbours(f func(vlan uint16, ip netip.Addr) (MAC, bool)) { d.neighbours = f }
 
 func (d *Device) addGID(k *call, g verbs.GID, vlan uint16) error {

@@ -10,7 +10,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Datagram is a management datagram that came to QP0 or QP1. Its bytes are good until the call returns.
+// Datagram is a management datagram that arrived at QP0 or QP1. Its bytes are valid until the call
+// returns.
 type Datagram struct {
 	Data   []byte // gsiPayload bytes
 	GRH    []byte // the routing header as a receive has it: 40 bytes; of IPv4 in the last 20. nil on InfiniBand: there was none
@@ -20,8 +21,9 @@ type Datagram struct {
 	SrcQPN uint32
 }
 
-// GSI is QP1 of a device's port, the general services interface, or QP0, for subnet management, as ib_mad makes them: a QP of that type
-// with a CQ of its own, and receives that are posted again when they were taken.
+// GSI is QP1 of a device's port (the general services interface) or QP0 (subnet management), as
+// ib_mad makes them: a QP of that type with its own CQ, and receives that are posted again once
+// they are consumed.
 type GSI struct {
 	d           *Device
 	number      uint32
@@ -64,13 +66,14 @@ const (
 	gsiBuffers    = gsiBuffer<<logGSIRecvs + gsiPayload<<logGSISends
 )
 
-// OpenGSI makes QP1 of the device's port, unless it is there, and gives what comes to it to receive too, in the engine's thread. ENODEV:
-// the device was removed.
+// OpenGSI creates QP1 of the device's port, if it does not exist yet, and passes arriving datagrams
+// to receive, in the engine's thread; earlier receivers get them too. ENODEV: the device was
+// removed.
 func (d *Device) OpenGSI(receive func(*Datagram)) (*GSI, error) {
 	return d.openSpecial(gsiNumber, receive)
 }
 
-// OpenSMI is OpenGSI of QP0. EOPNOTSUPP: the port is none of InfiniBand.
+// OpenSMI does for QP0 what OpenGSI does for QP1. EOPNOTSUPP: the port is not InfiniBand.
 func (d *Device) OpenSMI(receive func(*Datagram)) (*GSI, error) {
 	if !d.caps.ib {
 		return nil, fmt.Errorf("%s: QP0 of a port of Ethernet: %w", d.name, syscall.EOPNOTSUPP)
@@ -149,8 +152,9 @@ func (g *GSI) writeRecord() {
 	g.d.mem.Write(g.record, rec[:])
 }
 
-// Send sends a datagram of 256 bytes to the QP of the same number at an address, with a copy of its bytes. EINVAL, ENODATA, ETIMEDOUT: as for an
-// address handle of it. What becomes of the datagram nobody learns.
+// Send sends a datagram of 256 bytes to the QP of the same number at an address; it copies the
+// bytes. Errors are those of an address handle: EINVAL, ENODATA, ETIMEDOUT. Nothing reports whether
+// the datagram arrives.
 func (g *GSI) Send(a *verbs.AHAttr, data []byte) error {
 	d := g.d
 	if d.removed {
@@ -296,7 +300,8 @@ func (g *GSI) completed(c prm.CQE64) {
 	}
 }
 
-// ProcessMAD has the agents of the device's port answer a datagram of 256 bytes (MAD_IFC). EINVAL: they do not.
+// ProcessMAD passes a datagram of 256 bytes to the agents of the device's port and returns their
+// answer (MAD_IFC). EINVAL: they do not answer it.
 func (d *Device) ProcessMAD(data []byte) (answer []byte, err error) {
 	in, out := prm.NewIn(prm.OpMADIFC, 0), prm.NewOut(prm.OpMADIFC, 0)
 	prm.MADIFCIn(in).SetPort(1)
@@ -305,7 +310,7 @@ func (d *Device) ProcessMAD(data []byte) (answer []byte, err error) {
 	return prm.MADIFCOut(out).MAD(), err
 }
 
-// SetNodeDescription is what writing node_desc does (mlx5_ib_modify_device).
+// SetNodeDescription sets node_desc, as writing the sysfs file does (mlx5_ib_modify_device).
 func (d *Device) SetNodeDescription(text string) error {
 	in, out := prm.NewIn(prm.OpAccessReg, prm.NodeDescSize), prm.NewOut(prm.OpAccessReg, prm.NodeDescSize)
 	prm.CmdIn(in).SetOpMod(prm.AccessRegWrite)

@@ -4,10 +4,10 @@ import "github.com/rdmasim/rdmasim/verbs"
 
 // What the connection manager asks of a device (struct ib_device, and the network interface of its port).
 
-// ACKDelay is the device's local_ca_ack_delay, a code of time.
+// ACKDelay returns the device's local_ca_ack_delay, a code t of 4.096 us * 2^t.
 func (d *Device) ACKDelay() uint8 { return d.caps.ackDelay }
 
-// ActiveMTU is the path MTU that the port's interface carries.
+// ActiveMTU returns the path MTU that the port's interface carries.
 func (d *Device) ActiveMTU() verbs.MTU {
 	if d.caps.ib {
 		return verbs.MTU4096
@@ -15,8 +15,8 @@ func (d *Device) ActiveMTU() verbs.MTU {
 	return activeMTU(d.p.NetMTU)
 }
 
-// GIDs calls f with the entries of the port's table that are in use, in their order, and the VLAN of the interface that each is of,
-// until f returns false.
+// GIDs calls f with each used entry of the port's table, in order, and the VLAN of the entry's
+// interface, until f returns false.
 func (d *Device) GIDs(f func(e verbs.GIDEntry, vlan uint16) bool) {
 	for i := range d.gids {
 		e := &d.gids[i]
@@ -33,8 +33,8 @@ func (d *Device) GIDs(f func(e verbs.GIDEntry, vlan uint16) bool) {
 	}
 }
 
-// Neighbour says whether a host answers for an address on the network of an entry of the table, as ARP or neighbour discovery
-// learn it.
+// Neighbour reports whether a host answers for an address on the network of a GID table entry, as
+// ARP or neighbour discovery would find.
 func (d *Device) Neighbour(index int, dst verbs.GID) bool {
 	e, err := d.gidAt(index)
 	if err != nil {

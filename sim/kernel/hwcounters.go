@@ -22,8 +22,9 @@ var acclCounters = []prm.QCounter{
 	prm.QCRoCEADPRetrans, prm.QCRoCEADPRetransTo, prm.QCRoCESlowRestart, prm.QCRoCESlowRestartCNPs, prm.QCRoCESlowRestartTrans,
 }
 
-// PortCounters lists the counters that mlx5_ib shows in hw_counters of a port and by `rdma statistic`. Those of congestion are not among
-// them: the device does not allow to query them (cc_query_allowed).
+// PortCounters returns the counters that mlx5_ib shows in a port's hw_counters and by `rdma
+// statistic`. Those of congestion control are missing, because the device does not allow querying
+// them (cc_query_allowed).
 func (d *Device) PortCounters() []prm.QCounter {
 	if d.caps.roceAccl {
 		return append(portCounters[:len(portCounters):len(portCounters)], acclCounters...)
@@ -31,7 +32,7 @@ func (d *Device) PortCounters() []prm.QCounter {
 	return portCounters
 }
 
-// PortCounterName is the name of a counter of PortCounters.
+// PortCounterName returns the name of a counter of PortCounters.
 func PortCounterName(c prm.QCounter) string {
 	for _, n := range prm.QCounterNames {
 		if n.Counter == c {
@@ -41,7 +42,7 @@ func PortCounterName(c prm.QCounter) string {
 	return ""
 }
 
-// HWCounters reads the counters of PortCounters for the user QPs.
+// HWCounters returns the counters of PortCounters, over the QPs of users.
 func (d *Device) HWCounters(c Caller) ([]verbs.NamedCounter, error) {
 	if d.removed {
 		return nil, errRemoved

@@ -74,7 +74,7 @@ func (k *call) queryIBPKey(index int) (uint16, error) {
 	return prm.QueryHCAVportPKeyOut(out).PKey(0), nil
 }
 
-// LinkLayer is the link layer of the port.
+// LinkLayer returns the link layer of the port.
 func (d *Device) LinkLayer() verbs.LinkLayer {
 	if d.caps.ib {
 		return verbs.LinkInfiniBand

@@ -65,8 +65,9 @@ func (a *icmArea) find(start, end, size, align uint64) (addr uint64, at int, ok 
 	return addr, len(a.taken), addr+size <= end
 }
 
-// AllocSteeringMemory is DM_ALLOC of types 1 and 2 (handle_alloc_dm_sw_icm). It returns where the device has the memory. EPERM: without CAP_NET_RAW and
-// CAP_SYS_RAWIO; EOPNOTSUPP: a device whose tables are not the programs'; EINVAL: length 0; ENOMEM: no room.
+// AllocSteeringMemory is DM_ALLOC of types 1 and 2 (handle_alloc_dm_sw_icm). It returns the
+// device's address of the memory. EPERM: without CAP_NET_RAW and CAP_SYS_RAWIO; EOPNOTSUPP: a
+// device without software steering; EINVAL: length 0; ENOMEM: no room.
 func (u *Ucontext) AllocSteeringMemory(c Caller, r DMReq) (h Handle, addr uint64, err error) {
 	err = u.do(c, func(k *call) error {
 		m, err := u.allocSteering(k, &r)

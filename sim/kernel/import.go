@@ -2,11 +2,11 @@ package kernel
 
 import "fmt"
 
-// Dup is another descriptor of the context's file: Close is called once for each, and the last
-// one ends the context.
+// Dup counts another descriptor of the context's file: Close is called once for each, and the last
+// call ends the context.
 func (u *Ucontext) Dup() { u.dups++ }
 
-// QueryPD is PD_QUERY of mlx5, by which a library imports a PD. ENOENT, EINVAL: as lookup.
+// QueryPD is mlx5's PD_QUERY, by which a library imports a PD. ENOENT, EINVAL: as lookup.
 func (u *Ucontext) QueryPD(c Caller, h Handle) (pdn uint32, err error) {
 	err = u.do(c, func(*call) error {
 		p, err := lookup[*pd](&u.objs, h, "PD")
@@ -32,7 +32,8 @@ func (u *Ucontext) QueryMR(c Caller, h Handle) (lkey, rkey uint32, length, iova 
 	return lkey, rkey, length, iova, err
 }
 
-// QueryDM is DM_QUERY of mlx5, by which a library imports device memory; length is what was asked for.
+// QueryDM is mlx5's DM_QUERY, by which a library imports device memory; length is the length that
+// was asked for.
 func (u *Ucontext) QueryDM(c Caller, h Handle) (m *DM, length uint64, err error) {
 	err = u.do(c, func(*call) error {
 		if m, err = lookup[*DM](&u.objs, h, "device memory"); err != nil {

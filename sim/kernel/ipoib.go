@@ -38,14 +38,15 @@ func (i *ipoib) remove(ip netip.Addr) error {
 	return nil
 }
 
-// SetIPoIBNeighbours gives an InfiniBand port's interface a way to learn the hardware addresses of others, of which the GID counts,
-// as ARP and neighbour discovery do.
+// SetIPoIBNeighbours sets how an InfiniBand port's interface resolves IP addresses, as ARP and
+// neighbour discovery do; the hardware address is represented by its GID.
 func (d *Device) SetIPoIBNeighbours(f func(netip.Addr) (verbs.GID, bool)) { d.ipoib.neighbours = f }
 
-// IPs are the addresses of an InfiniBand port's interface, in the order in which they came.
+// IPs returns the addresses of an InfiniBand port's interface, in the order in which they were
+// added.
 func (d *Device) IPs() []netip.Addr { return d.ipoib.addrs }
 
-// IPoIBNeighbour is the GID of the port that has an address. ok is false when nobody answers.
+// IPoIBNeighbour returns the GID of the port that has an address. ok is false if no port answers.
 func (d *Device) IPoIBNeighbour(ip netip.Addr) (g verbs.GID, ok bool) {
 	ip = ip.Unmap()
 	if slices.Contains(d.ipoib.addrs, ip) {
@@ -57,7 +58,7 @@ func (d *Device) IPoIBNeighbour(ip netip.Addr) (g verbs.GID, ok bool) {
 	return d.ipoib.neighbours(ip)
 }
 
-// FirstGID is entry 0 of the port's table. ok is false while it is empty.
+// FirstGID returns entry 0 of the port's table. ok is false while it is empty.
 func (d *Device) FirstGID() (verbs.GID, bool) {
 	if len(d.gids) == 0 || !d.gids[0].valid {
 		return verbs.GID{}, false
@@ -65,7 +66,8 @@ func (d *Device) FirstGID() (verbs.GID, bool) {
 	return d.gids[0].gid, true
 }
 
-// SubnetManager is where the subnet manager of an InfiniBand port is: 0 as its LID as long as the port knows none.
+// SubnetManager returns LID and service level of an InfiniBand port's subnet manager; LID 0: the
+// port knows none.
 func (d *Device) SubnetManager() (lid uint16, sl uint8) {
 	a, err := (&call{d: d}).queryIBPort()
 	if err != nil {
@@ -74,7 +76,8 @@ func (d *Device) SubnetManager() (lid uint16, sl uint8) {
 	return a.SMLID, a.SMSL
 }
 
-// PKeys are the entries of an InfiniBand port's P_Key table, as the core caches them; an empty one is 0.
+// PKeys returns the entries of an InfiniBand port's P_Key table, as the core caches them; an empty
+// entry is 0.
 func (d *Device) PKeys() []uint16 {
 	in, out := prm.NewIn(prm.OpQueryHCAVportPKey, 0), prm.NewOut(prm.OpQueryHCAVportPKey, 4*d.caps.pkeys)
 	prm.QueryHCAVportPKeyIn(in).SetPKeyIndex(prm.AllVportEntries)

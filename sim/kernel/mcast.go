@@ -9,8 +9,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// AttachMcast is ATTACH_MCAST: nothing happens when the QP is in the group already.
-// EINVAL: the QP is not UD, or GID or LID are no group's. The LID does not count on RoCE.
+// AttachMcast is ATTACH_MCAST; attaching a QP twice changes nothing. EINVAL: the QP is not UD, or
+// GID or LID are not those of a group. The LID is ignored on RoCE.
 func (u *Ucontext) AttachMcast(c Caller, h Handle, gid verbs.GID, lid uint16) error {
 	return u.do(c, func(k *call) error {
 		q, err := lookup[*qp](&u.objs, h, "QP")
@@ -50,7 +50,7 @@ func (q *qp) checkMcast(d *Device, g group) error {
 	case q.typ != verbs.QPTUD:
 		return fmt.Errorf("multicast on a QP that is not UD: %w", syscall.EINVAL)
 	case d.caps.ib && (g.lid < firstMulticastLID || g.lid == permissiveLID):
-		return fmt.Errorf("LID %#x is of no multicast group: %w", g.lid, syscall.EINVAL)
+		return fmt.Errorf("LID %#x is not that of a multicast group: %w", g.lid, syscall.EINVAL)
 	}
 	return nil
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// MKeyCache says which of the memory keys that deregistered regions left a new region gets. A key
-// keeps its variant byte, so that who still has it names the new region.
+// MKeyCache is the order in which new regions reuse the memory keys of deregistered ones. A key
+// keeps its variant byte, so an old key names the new region.
 type MKeyCache uint8
 
 // The orders of the driver's cache of memory keys.

@@ -13,8 +13,8 @@ type mkeyObject struct {
 	mkey uint32
 }
 
-// CopyMax is how many bytes a work request may have the device copy, as programs read it from the device by a command of their own; 0: it does
-// not copy.
+// CopyMax returns how many bytes one work request can make the device copy, as programs read it by
+// a DEVX command; 0: it does not copy.
 func (u *Ucontext) CopyMax() uint64 {
 	if !u.devx {
 		return 0
@@ -22,9 +22,11 @@ func (u *Ucontext) CopyMax() uint64 {
 	return u.dev.caps.copyMax
 }
 
-// CreateMKeyObject is DEVX_OBJ_CREATE of a key of mode KLM for up to entries entries, as libmlx5 asks for one (_mlx5dv_create_mkey): it is free until
-// a work request gives it entries. The driver passes the command on, and keeps what page faults need (devx_handle_mkey_indirect). EINVAL: the
-// context is none of DEVX; errnos of the device's status.
+// CreateMKeyObject is DEVX_OBJ_CREATE of an indirect key (mode KLM) with room for entries entries,
+// as libmlx5 requests it (_mlx5dv_create_mkey); the key is free until a work request writes its
+// entries. The driver forwards the command, and keeps what page faults need
+// (devx_handle_mkey_indirect). EINVAL: the context is not a DEVX context; else the errno of the
+// device's status.
 func (u *Ucontext) CreateMKeyObject(c Caller, h Handle, entries uint32, remoteInvalidate bool) (oh Handle, mkey uint32, err error) {
 	err = u.do(c, func(k *call) error {
 		if !u.devx {
@@ -67,8 +69,9 @@ func (u *Ucontext) createKey(k *call, in, out []byte) (*mkeyObject, error) {
 	return o, nil
 }
 
-// CreateMKeyCommand is DEVX_OBJ_CREATE with the bytes of a program's own command, of which out has the answer. EINVAL: the context is none of DEVX;
-// EOPNOTSUPP: a command for something else than a key of mode KLM, of which nothing is modelled; EREMOTEIO: the device refuses it.
+// CreateMKeyCommand is DEVX_OBJ_CREATE with the bytes of a program's own command; out receives the
+// answer. EINVAL: the context is not a DEVX context; EOPNOTSUPP: the command creates something
+// other than a key of mode KLM, which is not modelled; EREMOTEIO: the device refuses it.
 func (u *Ucontext) CreateMKeyCommand(c Caller, in, out []byte) (oh Handle, err error) {
 	err = u.do(c, func(k *call) error {
 		cmd := prm.NewIn(prm.OpCreateMKey, 0)

@@ -179,8 +179,8 @@ func (m *mr) createMKey(k *call, size, iova uint64, access verbs.AccessFlags) er
 	return nil
 }
 
-// MRTranslation is the size of the pages in which the device translates a region, and how many
-// there are. 0 for one of device memory, and for no region.
+// MRTranslation returns the page size with which the device translates a region, in bytes, and the
+// number of entries; zeros for device memory and for an unknown region.
 func (u *Ucontext) MRTranslation(h Handle) (pageSize uint64, entries int) {
 	m, err := lookup[*mr](&u.objs, h, "MR")
 	switch {

@@ -14,9 +14,8 @@ type mw struct {
 	mkey uint32
 }
 
-// AllocMW is ALLOC_MW: a free mkey that leads to others, for work requests of the
-// program to bind. EINVAL: a type that does not exist; EOPNOTSUPP: the device has no
-// windows.
+// AllocMW is ALLOC_MW: it creates a free indirect mkey, which work requests of the program bind.
+// EINVAL: an unknown type; EOPNOTSUPP: the device has no windows.
 func (u *Ucontext) AllocMW(c Caller, h Handle, typ verbs.MWType) (mh Handle, rkey uint32, err error) {
 	err = u.do(c, func(k *call) error {
 		m, err := u.allocMW(k, h, typ)

@@ -109,8 +109,9 @@ func (p *Process) owe(k *call, t sim.Time) {
 	p.owed = append(p.owed, owed{k.d, k.umr, k.numUMRs, t})
 }
 
-// AwaitInvalidations waits for what the changes of the process's memory since the last call cost its devices. Whoever changed
-// it calls this; without a thread nobody waits.
+// AwaitInvalidations waits for the time that the changes of the process's memory since the last
+// call cost its devices. The thread that changed the memory calls it; a caller without a thread
+// does not wait.
 func (p *Process) AwaitInvalidations(c Caller) {
 	if len(p.owed) == 0 {
 		return

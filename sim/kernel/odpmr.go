@@ -30,7 +30,7 @@ func (m *mr) registerPaged(k *call, addr, length uint64) error {
 		return fmt.Errorf("the device has no on-demand paging: %w", d.p.Paging.refusal())
 	}
 	if !m.u.proc.Space.HasPageTables() {
-		return fmt.Errorf("on-demand paging of a process whose pages nobody sees: %w", d.p.Paging.refusal())
+		return fmt.Errorf("on-demand paging in a process whose pages the kernel cannot see: %w", d.p.Paging.refusal())
 	}
 	k.work += d.p.RegMRBase
 	if _, err := k.umrs(); err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// PagingStats are the counters of a region, as `rdma statistic show mr` has them.
+// PagingStats holds the counters of a region, as `rdma statistic show mr` shows them.
 type PagingStats struct {
 	Faults        uint64 // pages that handlers of faults made present, those that were included
 	Invalidations uint64 // pages taken away, by the rule of zapRange
@@ -17,7 +17,8 @@ type PagingStats struct {
 	FaultsHandled, InvalidationsHandled uint64
 }
 
-// PagingCounters are those of a device, under the names that they had in 2014 (files of uverbsN, and of debugfs).
+// PagingCounters holds the on-demand paging counters of a device, by the names that they had in
+// 2014 (files of uverbsN, and of debugfs).
 type PagingCounters struct {
 	Faults            uint64 // num_page_faults
 	FaultPages        uint64 // num_page_fault_pages
@@ -33,7 +34,7 @@ type PagingCounters struct {
 	OrphanQueueFaults uint64 // of queues that are gone; nobody resumes them
 }
 
-// Fields calls f with where each counter is kept.
+// Fields calls f with the name and the address of each counter.
 func (c *PagingCounters) Fields(f func(name string, p *uint64)) {
 	f("num_page_faults", &c.Faults)
 	f("num_page_fault_pages", &c.FaultPages)
@@ -48,11 +49,12 @@ func (c *PagingCounters) Fields(f func(name string, p *uint64)) {
 	f("num_odp_mrs", &c.Regions)
 }
 
-// PagingTimes is what the driver took for page faults, and processes for invalidations: to find the pages, to change the
-// device's translations, to wait for the command interface before the answer; and to take pages away.
+// PagingTimes holds the time that the driver spent on page faults, and processes on invalidations:
+// finding the pages, changing the device's translations, waiting for the command interface before
+// the answer; and taking pages away.
 type PagingTimes struct{ Find, Update, Wait, Invalidate sim.Time }
 
-// Fields calls f with each of them, by a name that says that only a simulator has it.
+// Fields calls f with each time, under a name that says that only a simulator has it.
 func (c *PagingTimes) Fields(f func(name string, v uint64)) {
 	f("sim_fault_find_ps", uint64(c.Find))
 	f("sim_fault_update_ps", uint64(c.Update))
@@ -80,8 +82,8 @@ func (k *call) clock() sim.Time {
 	return k.c.P.Now()
 }
 
-// MRCounters is RDMA_NLDEV_CMD_STAT_GET of a region (fill_stat_mr_entry): the counters that this kernel has, none of a region
-// whose memory is pinned, and none before 5.5.
+// MRCounters is RDMA_NLDEV_CMD_STAT_GET for a region (fill_stat_mr_entry): it returns the counters
+// that this kernel has; none for a region whose memory is pinned, and none before 5.5.
 func (u *Ucontext) MRCounters(c Caller, h Handle) (all []verbs.NamedCounter, err error) {
 	u.dev.enter(c, false)
 	if err := u.usable(); err != nil {
@@ -117,7 +119,8 @@ func (m *mr) counters() (all []verbs.NamedCounter, err error) {
 	return all, nil
 }
 
-// AddPaging adds the counters of on-demand paging under their names, once the device has paged.
+// AddPaging adds the counters of on-demand paging to a map by their names, if the device has ever
+// paged.
 func (d *Device) AddPaging(to map[string]uint64) {
 	if c := d.Counters().Paging; c != (PagingCounters{}) {
 		c.Fields(func(name string, p *uint64) { to[name] = *p })

@@ -28,7 +28,7 @@ type packetQueue struct {
 	mem *umem
 }
 
-// PacketCaps are what programs can have of Ethernet packets; zero: nothing.
+// PacketCaps describes what programs may use of Ethernet packets; zero: nothing.
 type PacketCaps struct {
 	MaxWQ, MaxTables, MaxTableSize uint32 // RQs; tables of them for a hash, and their entries
 	Checksums, StripsVLAN, FCS     bool
@@ -46,7 +46,8 @@ func (p *PacketCaps) queueFlags(cvlan, fcs uint32) (flags uint32) {
 	return flags
 }
 
-// Packets says what programs can have of Ethernet packets (the raw_packet_caps, rss_caps and tso_caps of mlx5_ib_query_device).
+// Packets returns what programs may use of Ethernet packets (raw_packet_caps, rss_caps and tso_caps
+// of mlx5_ib_query_device).
 func (u *Ucontext) Packets() PacketCaps { return u.dev.caps.packets }
 
 // packetCaps reads what the device can do with packets (mlx5_ib's use of eth_net_offloads and of its page).

@@ -9,7 +9,7 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// WQReq is mlx5_ib_create_wq with the core's fields.
+// WQReq holds the arguments of CREATE_WQ: mlx5_ib_create_wq and the core's fields.
 type WQReq struct {
 	PD, CQ          Handle
 	MaxWR, MaxSGE   uint32
@@ -37,7 +37,9 @@ type wq struct {
 	refs   int // entries of tables
 }
 
-// CreateWQ is CREATE_WQ of the kind RQ (mlx5_ib_create_wq). The right to raw packets is that of the QP which receives by it. EINVAL: sizes; EOPNOTSUPP: a device without such queues, or flags that it does not have.
+// CreateWQ is CREATE_WQ for an RQ (mlx5_ib_create_wq). The right to receive raw packets is checked
+// for the QP that uses it. EINVAL: sizes; EOPNOTSUPP: a device without such queues, or flags that
+// it does not have.
 func (u *Ucontext) CreateWQ(c Caller, r WQReq) (h Handle, wqn uint32, err error) {
 	err = u.do(c, func(k *call) error {
 		w, err := u.createWQ(k, &r)
@@ -102,8 +104,8 @@ const (
 // wqStates are the device's states.
 var wqStates = [...]uint32{WQReset: prm.PacketQueueRST, WQReady: prm.PacketQueueRDY, WQError: prm.PacketQueueERR}
 
-// ModifyWQ is MODIFY_WQ with the state that is to be, and the one that must be now if current is not nil (mlx5_ib_modify_wq). EINVAL: a state
-// that does not exist, from ERR to RDY, or another one than the present.
+// ModifyWQ is MODIFY_WQ to a state and, if current is not nil, with the state that the WQ must have
+// now (mlx5_ib_modify_wq). EINVAL: an unknown state, ERR to RDY, or another current state.
 func (u *Ucontext) ModifyWQ(c Caller, h Handle, to WQState, current *WQState) error {
 	return u.do(c, func(k *call) error {
 		w, err := lookup[*wq](&u.objs, h, "WQ")
@@ -147,8 +149,9 @@ type wqTable struct {
 	refs int // QPs
 }
 
-// CreateWQTable is CREATE_RWQ_IND_TBL of the WQs, a power of two (mlx5_ib_create_rwq_ind_table); num is the device's number of the table.
-// EINVAL: more than the device takes.
+// CreateWQTable is CREATE_RWQ_IND_TBL for WQs whose number is a power of two
+// (mlx5_ib_create_rwq_ind_table); num is the device's number of the table. EINVAL: more than the
+// device takes.
 func (u *Ucontext) CreateWQTable(c Caller, wqs []Handle) (h Handle, num uint32, err error) {
 	err = u.do(c, func(k *call) error {
 		t := &wqTable{}
@@ -199,7 +202,7 @@ func (t *wqTable) destroy(k *call) error {
 	return nil
 }
 
-// RSSReq is mlx5_ib_create_qp_rss with the core's fields.
+// RSSReq holds the arguments of mlx5_ib_create_qp_rss with the core's fields.
 type RSSReq struct {
 	PD, Table Handle
 	Toeplitz  bool
@@ -223,8 +226,9 @@ const (
 
 const toeplitzKeySize = 40
 
-// CreateRSSQP makes a raw packet QP that receives by a table of WQs (create_rss_raw_qp_tir). It has no number and no states. EPERM: no
-// CAP_NET_RAW; EOPNOTSUPP: another hash, or fields that the device does not hash; EINVAL: fields that exclude each other.
+// CreateRSSQP creates a raw packet QP that receives through a table of WQs (create_rss_raw_qp_tir).
+// It has no number and no states. EPERM: without CAP_NET_RAW; EOPNOTSUPP: a hash function or fields
+// that the device does not have; EINVAL: fields that exclude each other.
 func (u *Ucontext) CreateRSSQP(c Caller, r RSSReq) (h Handle, tirn uint32, err error) {
 	err = u.do(c, func(k *call) error {
 		q, err := u.createRSSQP(k, &r)

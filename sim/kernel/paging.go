@@ -9,8 +9,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// PagingEra is a span of Linux releases whose on-demand paging answers and counts alike. It is named after
-// the first of them.
+// PagingEra is a span of Linux releases with the same results and counters of on-demand paging. It
+// is named after the first release.
 type PagingEra uint8
 
 // Eras.

@@ -9,7 +9,7 @@ import (
 	"github.com/rdmasim/rdmasim/sim/mem"
 )
 
-// Generation says which UAR rules the kernel offers. Libraries have one too.
+// Generation selects a set of UAR rules, for the kernel or for a library.
 type Generation uint8
 
 // Generations.
@@ -20,7 +20,7 @@ const (
 	Static
 )
 
-// QPWRRule says how the kernel derives max_qp_wr from the size of the largest ring.
+// QPWRRule is how the kernel derives max_qp_wr from the size of the largest ring.
 type QPWRRule uint8
 
 // Rules.
@@ -31,8 +31,8 @@ const (
 	QPWRRequests
 )
 
-// Params are costs and limits of the kernel, and what the machine's administrator
-// and its PCI bus decide. The zero value is not usable; Validate says what is missing.
+// Params are the costs and limits of the kernel, and settings of the machine's administrator and
+// PCI bus. The zero value is not usable; Validate says what is missing.
 type Params struct {
 	// Generation of the UAR rules.
 	Generation Generation `words:"dynamic static"`
@@ -109,7 +109,7 @@ type Params struct {
 	Invalidate, InvalidatePage sim.Time
 }
 
-// Validate reports the first field that is missing or impossible.
+// Validate returns an error for the first field that is missing or impossible.
 func (p *Params) Validate() error {
 	v := reflect.ValueOf(*p)
 	for i := range v.NumField() {

@@ -14,7 +14,7 @@ type pd struct {
 	refs int // MRs, QPs, SRQs and AHs (usecnt)
 }
 
-// AllocPD is ALLOC_PD; pdn is mlx5_ib_alloc_pd_resp.
+// AllocPD is ALLOC_PD; pdn is the PD number in mlx5_ib_alloc_pd_resp.
 func (u *Ucontext) AllocPD(c Caller) (h Handle, pdn uint32, err error) {
 	err = u.do(c, func(k *call) error {
 		out, err := k.simple(prm.OpAllocPD, 0)
@@ -29,7 +29,7 @@ func (u *Ucontext) AllocPD(c Caller) (h Handle, pdn uint32, err error) {
 	return h, pdn, err
 }
 
-// DeallocPD is DEALLOC_PD: EBUSY while an MR, a QP or an AH is on it.
+// DeallocPD is DEALLOC_PD. EBUSY: an MR, a QP or an AH still uses it.
 func (u *Ucontext) DeallocPD(c Caller, h Handle) error { return destroyByHandle[*pd](u, c, h, "PD") }
 
 func (p *pd) destroy(k *call) error {

@@ -9,10 +9,10 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// InvalidBFReg in QPResp.BFRegIndex: the kernel assigned none.
+// InvalidBFReg in QPResp.BFRegIndex means that the kernel assigned none.
 const InvalidBFReg = 1 << 31
 
-// QPReq is mlx5_ib_create_qp with the core's fields.
+// QPReq holds the arguments of CREATE_QP: mlx5_ib_create_qp and the core's fields.
 type QPReq struct {
 	Type                               verbs.QPType
 	PD, SendCQ, RecvCQ, SRQ            Handle
@@ -43,7 +43,8 @@ type QPResp struct {
 	Packets    PacketNumbers
 }
 
-// PacketNumbers are the device's numbers of a raw packet QP's queues and of what leads to them; 0: there is none.
+// PacketNumbers holds the device's numbers of a raw packet QP's queues and of what leads to them;
+// 0: none.
 type PacketNumbers struct {
 	TIRN, TISN, RQN, SQN uint32
 	TIRAddress           uint64 // where flow table entries that programs write find the TIR

@@ -203,7 +203,8 @@ func (t transition) broken(from, to verbs.QPState, s service, b rule.TableBit) t
 	return t
 }
 
-// Transition says of a type of QP whether there is a way from a state to another, and which attributes it needs and may have.
+// Transition reports whether QPs of a type can go from one state to another, and returns the
+// attributes that the transition needs and those that it may have.
 func Transition(t verbs.QPType, from, to verbs.QPState) (needed, optional verbs.QPAttrMask, ok bool) {
 	s, known := serviceOf[t]
 	if !known || int(from) >= states || int(to) >= states {

@@ -120,8 +120,8 @@ func activeMTU(net int) verbs.MTU {
 	return m
 }
 
-// QueryGIDEntry is the query method of one entry. EINVAL: a port or an index that does
-// not exist; ENODATA: an empty slot.
+// QueryGIDEntry returns one entry of the GID table. EINVAL: a port or an index that does not exist;
+// ENODATA: an empty slot.
 func (u *Ucontext) QueryGIDEntry(c Caller, port, index int) (verbs.GIDEntry, error) {
 	d := u.dev
 	d.enter(c, false)

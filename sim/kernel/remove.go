@@ -5,14 +5,14 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Removed says whether Remove was called.
+// Removed reports whether Remove was called.
 func (d *Device) Removed() bool { return d.removed }
 
-// Remove takes the device away under its users, as the unbinding of its driver or a hot
-// unplug does (ib_uverbs_remove_one, then the unload of mlx5_core). Each open context loses
-// its objects, newest first, has its mappings of the device replaced by a page of zeros, and
-// gets DEVICE_FATAL as its last event. From then on its calls return EIO, except those that
-// destroy an object or close the context. The port's link is the caller's.
+// Remove removes the device while it is used, as the unbinding of its driver or a hot unplug does
+// (ib_uverbs_remove_one, then the unload of mlx5_core). Each open context loses its objects, newest
+// first; its mappings of the device become a page of zeros; and it gets DEVICE_FATAL as its last
+// event. From then on its calls return EIO, except those that destroy an object or close the
+// context. The caller takes the port's link down.
 func (d *Device) Remove() {
 	if d.removed {
 		return

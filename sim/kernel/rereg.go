@@ -9,7 +9,7 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// ReregReq is what REREG_MR takes; what Flags does not name is not looked at.
+// ReregReq holds the arguments of REREG_MR; fields that Flags does not name are ignored.
 type ReregReq struct {
 	Flags              verbs.ReregFlags
 	PD                 Handle

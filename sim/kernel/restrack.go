@@ -21,7 +21,7 @@ const (
 	trackedKinds = iota
 )
 
-// Tracked is what ib_core says of an object of a process.
+// Tracked describes an object of a process as ib_core does.
 type Tracked struct {
 	Kind TrackedKind
 	// ID is the QPN of a QP. Objects of other kinds are numbered in the order of their creation, from 0 on each device (xa_alloc_cyclic); a
@@ -88,8 +88,8 @@ func trackedKind(x object) (TrackedKind, bool) {
 	return 0, false
 }
 
-// Tracked lists the objects of a kind that processes own, in the order of their IDs. A QP is asked for its attributes by a command, and
-// one whose command fails is left out.
+// Tracked returns the objects of a kind that processes own, in the order of their IDs. It queries
+// the attributes of each QP by a command, and leaves out a QP whose command fails.
 func (d *Device) Tracked(c Caller, kind TrackedKind) (all []Tracked) {
 	k := d.enter(c, true)
 	defer k.leave()

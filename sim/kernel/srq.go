@@ -10,7 +10,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// SRQReq is mlx5_ib_create_srq with the core's fields. BufAddr and DBAddr are addresses in the process.
+// SRQReq holds the arguments of CREATE_SRQ: mlx5_ib_create_srq and the core's fields. BufAddr and
+// DBAddr are addresses in the process.
 type SRQReq struct {
 	Type            verbs.SRQType
 	PD              Handle
@@ -21,7 +22,7 @@ type SRQReq struct {
 	Cookie          uint64
 }
 
-// SRQResp is what creation answers.
+// SRQResp is the response of CREATE_SRQ.
 type SRQResp struct {
 	SRQN  uint32
 	MaxWR uint32

@@ -8,7 +8,7 @@ import (
 	"github.com/rdmasim/rdmasim/sim/cpu"
 )
 
-// UARObject is a UAR of the dynamic generation.
+// UARObject is a dynamically allocated UAR.
 type UARObject struct {
 	PageID  uint32
 	Map     *cpu.Mapping
@@ -19,7 +19,7 @@ type UARObject struct {
 	h Handle
 }
 
-// Handle names the object among those of its context.
+// Handle returns the object's handle in its context.
 func (o *UARObject) Handle() Handle { return o.h }
 
 // Types of AllocUAR (MLX5_IB_UAPI_UAR_ALLOC_TYPE_*).
@@ -61,9 +61,9 @@ func (u *Ucontext) AllocUAR(c Caller, typ uint32) (o *UARObject, err error) {
 	return o, err
 }
 
-// FreeUAR is the destroy method of a UAR object. As in the driver, a UAR that a queue
-// still uses is not an error: it goes when the context does. EIO when the device was
-// removed: this destroy is a method of the driver, which has gone with it.
+// FreeUAR is the destroy method of a UAR object. As in the driver, freeing a UAR that a queue still
+// uses is not an error: the UAR ends with the context. EIO: the device was removed; the method
+// belongs to the driver, which is gone then.
 func (u *Ucontext) FreeUAR(c Caller, o *UARObject) error {
 	return u.do(c, func(k *call) error {
 		if o == nil || o.u != u {

@@ -18,8 +18,8 @@ const (
 	LibCapDynUAR = 1 << 1
 )
 
-// UctxDevX is the only flag of UcontextReq that the driver knows: it asks for a user context of the firmware, which
-// commands of the program's own go by.
+// UctxDevX is the only flag of UcontextReq that the driver knows: it asks for a user context of the
+// firmware, which DEVX commands of the program use.
 const UctxDevX = 1
 
 // UcontextReq is mlx5_ib_alloc_ucontext_req_v2.
@@ -45,7 +45,7 @@ type UcontextResp struct {
 	DumpFillMKey                               uint32
 }
 
-// Ucontext is an open device file with its context.
+// Ucontext is an open device file and its context.
 type Ucontext struct {
 	dev    *Device
 	proc   *Process
@@ -72,9 +72,8 @@ type Ucontext struct {
 	devx       bool  // has a user context of the firmware
 }
 
-// AllocUcontext is GET_CONTEXT. EOPNOTSUPP for flags or a comp_mask that the driver
-// does not know; EINVAL or ENOMEM for impossible numbers of bfregs; ENODEV when the
-// device was removed.
+// AllocUcontext is GET_CONTEXT. EOPNOTSUPP: flags or a comp_mask that the driver does not know;
+// EINVAL, ENOMEM: impossible numbers of bfregs; ENODEV: the device was removed.
 func (d *Device) AllocUcontext(c Caller, p *Process, req UcontextReq) (*Ucontext, UcontextResp, error) {
 	k := d.enter(c, true)
 	u, resp, err := d.allocUcontext(&k, p, req)
@@ -162,9 +161,8 @@ func (u *Ucontext) response() UcontextResp {
 	return r
 }
 
-// Close destroys whatever the context still has, in the order of uverbs' cleanup,
-// and the context. It serves process death too: then c is not a thread of the dead
-// process, or zero.
+// Close destroys what is left in the context, in the order of uverbs' cleanup, and then the
+// context. It is also called when a process dies: then c is zero, or not a thread of that process.
 func (u *Ucontext) Close(c Caller) {
 	k := u.dev.enter(c, true)
 	if u.closed {
@@ -214,13 +212,13 @@ func (u *Ucontext) release(k *call, destroy func(*call) error) {
 	u.dev.res.Ctx--
 }
 
-// Objects is the number of objects that the context has.
+// Objects returns the number of objects in the context.
 func (u *Ucontext) Objects() int { return len(u.objs.tab) }
 
-// NumCompVectors is the number of completion vectors of the device.
+// NumCompVectors returns the device's number of completion vectors.
 func (u *Ucontext) NumCompVectors() int { return u.dev.NumCompVectors() }
 
-// Device is the device of the context.
+// Device returns the device of the context.
 func (u *Ucontext) Device() *Device { return u.dev }
 
 // PadsCQEs reports whether entries of 64 bytes can be padded to 128
@@ -294,7 +292,7 @@ func (u *Ucontext) freeUARs(k *call) {
 	u.orphans = nil
 }
 
-// AsyncEvent is what the async fd delivers.
+// AsyncEvent is an event of the async fd.
 type AsyncEvent struct {
 	Type   verbs.EventType
 	Cookie uint64 // of the QP or CQ
@@ -302,8 +300,8 @@ type AsyncEvent struct {
 	Port   int
 }
 
-// WaitAsync is the read of the async fd: EAGAIN when the deadline (sim.Never: none)
-// passes, EBADF when the context is closed meanwhile.
+// WaitAsync is a read of the async fd. EAGAIN: the deadline (sim.Never: none) passed; EBADF: the
+// context was closed meanwhile.
 func (u *Ucontext) WaitAsync(c Caller, deadline sim.Time) (AsyncEvent, error) {
 	e, err := u.async.read(c, deadline, "asynchronous event")
 	if err != nil {
@@ -329,5 +327,5 @@ func (u *Ucontext) objectEvent(t verbs.EventType, cookie uint64, seen *uint32) {
 	u.dev.count.AsyncEvents++
 }
 
-// ClockKHz is the rate of the device's clock, of which completions have timestamps.
+// ClockKHz returns the rate of the device's clock, which time stamps of completions count, in kHz.
 func (u *Ucontext) ClockKHz() uint64 { return u.dev.caps.clockKHz }

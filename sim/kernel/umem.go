@@ -36,7 +36,7 @@ type Process struct {
 	owed []owed // for invalidations of its memory
 }
 
-// RAM is the memory of a host whose processes are not simulated: they do not hold what they pin.
+// RAM is the memory of a host whose processes are not simulated, which do not hold what they pin.
 type RAM struct {
 	Pages, Pinned uint64
 	OnFull        func() // called when there is no room, may be nil

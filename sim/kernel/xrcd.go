@@ -12,10 +12,11 @@ import (
 	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
-// Inode identifies the file that names an XRC domain, on the host.
+// Inode identifies the file on the host that names an XRC domain.
 type Inode struct{ Dev, Ino uint64 }
 
-// XRCDReq is OPEN_XRCD. The file is the caller's business: EBADF for a descriptor that is not open comes from there.
+// XRCDReq holds the arguments of OPEN_XRCD. The caller resolves the file, and returns EBADF itself
+// for a descriptor that is not open.
 type XRCDReq struct {
 	HasFile bool // else the descriptor was -1, and nothing below counts
 	File    Inode
@@ -123,7 +124,7 @@ func (u *Ucontext) openXRCD(k *call, r *XRCDReq) (*xrcd, error) {
 	return &xrcd{u: u, domain: domain}, nil
 }
 
-// CloseXRCD is CLOSE_XRCD: EBUSY while an object lives that was made with the handle.
+// CloseXRCD is CLOSE_XRCD. EBUSY: an object that was created with the handle is still alive.
 func (u *Ucontext) CloseXRCD(c Caller, h Handle) error {
 	return destroyByHandle[*xrcd](u, c, h, "XRC domain")
 }

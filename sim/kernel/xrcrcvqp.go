@@ -83,8 +83,9 @@ func (u *Ucontext) rcvDomain(what string, design XRCEra, domain Handle) (*xrcd, 
 	return x, nil
 }
 
-// AllocXRCRcvQP is the proposal's one call: a receive QP that is ready to receive. No call queries or destroys it. EINVAL: an
-// attribute that it needs is missing, or one that it does not take is given.
+// AllocXRCRcvQP is the proposal's single call: it creates a receive QP that is ready to receive. No
+// call queries or destroys the QP. EINVAL: an attribute is missing, or not among those that the
+// call takes.
 func (u *Ucontext) AllocXRCRcvQP(c Caller, domain Handle, a *verbs.QPAttr, mask verbs.QPAttrMask) (qpn uint32, err error) {
 	const what = "alloc_xrc_rcv_qp"
 	err = u.do(c, func(k *call) error {
@@ -155,7 +156,8 @@ func (u *Ucontext) QueryXRCRcvQP(c Caller, domain Handle, qpn uint32) (a verbs.Q
 	return a, err
 }
 
-// RegXRCRcvQP is reg_xrc_rcv_qp: the context is a user, too, once however often it is said.
+// RegXRCRcvQP is reg_xrc_rcv_qp: it makes the context a user of the QP; registering twice counts
+// once.
 func (u *Ucontext) RegXRCRcvQP(c Caller, domain Handle, qpn uint32) error {
 	return u.rcvQP(c, "reg_xrc_rcv_qp", domain, qpn, func(_ *call, x *xrcd, t *target) error {
 		if t.registrationOf(u) == nil {
@@ -165,7 +167,7 @@ func (u *Ucontext) RegXRCRcvQP(c Caller, domain Handle, qpn uint32) error {
 	})
 }
 
-// UnregXRCRcvQP is unreg_xrc_rcv_qp. EINVAL: the context is no user.
+// UnregXRCRcvQP is unreg_xrc_rcv_qp. EINVAL: the context is not a user.
 func (u *Ucontext) UnregXRCRcvQP(c Caller, domain Handle, qpn uint32) error {
 	return u.rcvQP(c, "unreg_xrc_rcv_qp", domain, qpn, func(k *call, _ *xrcd, t *target) error {
 		r := t.registrationOf(u)

@@ -127,8 +127,8 @@ func (t *target) open(u *Ucontext, x *xrcd, cookie uint64) *targetHandle {
 	return h
 }
 
-// OpenQP is OPEN_QP (ib_uverbs_open_qp): another handle of a target QP. EINVAL: another type, or no target QP of that number
-// in the domain. ENOENT: the domain's handle is gone.
+// OpenQP is OPEN_QP (ib_uverbs_open_qp): it opens another handle of a target QP. EINVAL: another
+// type, or no target QP of that number in the domain. ENOENT: the domain's handle is gone.
 func (u *Ucontext) OpenQP(c Caller, domain Handle, qpn uint32, typ verbs.QPType, cookie uint64) (h Handle, err error) {
 	err = u.do(c, func(k *call) error {
 		x, err := lookup[*xrcd](&u.objs, domain, "XRC domain")

@@ -44,36 +44,6 @@ type lane struct {
 	epoch  uint32
 }
 
-// returns are credits on their way here, by time: those from head to tail in a ring whose length is
-// 0 or a power of two. (A sim.FIFO is not inlined.)
-type returns struct {
-	ring       []credit
-	head, tail uint32
-}
-
-// at is the place in the ring of the credits that i others have been before.
-func (r *returns) at(i uint32) *credit { return &r.ring[int(i)&(len(r.ring)-1)] }
-
-// full says whether the ring has no place.
-func (r *returns) full() bool { return int(r.tail-r.head) == len(r.ring) }
-
-// grow makes places.
-func (r *returns) grow() {
-	ring := make([]credit, max(8, 2*len(r.ring)))
-	n := uint32(0)
-	for i := r.head; i != r.tail; i++ {
-		ring[n] = *r.at(i)
-		n++
-	}
-	*r = returns{ring: ring, tail: n}
-}
-
-// credit is blocks that come back at a time.
-type credit struct {
-	at     sim.Time
-	blocks int
-}
-
 // blocked is a packet that lacks credits.
 type blocked struct {
 	f              *roce.Frame

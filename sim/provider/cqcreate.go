@@ -74,7 +74,7 @@ func (c *Context) newCQ(t *Thread, a *verbs.CQAttr) (*CQ, error) {
 	if a.Channel != nil {
 		ch, ok := a.Channel.(*CompChannel)
 		if !ok || ch.ctx != c {
-			return nil, fmt.Errorf("the channel is of another context: %w", syscall.EINVAL)
+			return nil, fmt.Errorf("the channel belongs to another context: %w", syscall.EINVAL)
 		}
 		q.channel = ch
 	}

@@ -36,7 +36,7 @@ func (p *Process) ImportDevice(vt verbs.Thread, fd int) (verbs.Context, error) {
 	}
 	of, ok := p.fds[i].of.(*Context)
 	if !ok {
-		return nil, fmt.Errorf("import_device: descriptor %d is of no RDMA device: %w", fd, syscall.ENODEV)
+		return nil, fmt.Errorf("import_device: descriptor %d does not belong to an RDMA device: %w", fd, syscall.ENODEV)
 	}
 	if of.isStatic() {
 		return nil, fmt.Errorf("import_device: the kernel gave the context static registers: %w", syscall.EINVAL)
@@ -108,7 +108,7 @@ func (p *Process) TakeFD(vt verbs.Thread, from *Process, fd int) (int, error) {
 	}
 	d := *from.fds[i]
 	if d.of != nil || d.release != nil {
-		return -1, fmt.Errorf("take descriptor %d of another process: it is of a device: %w", fd, syscall.EOPNOTSUPP)
+		return -1, fmt.Errorf("take descriptor %d of another process: it belongs to a device: %w", fd, syscall.EOPNOTSUPP)
 	}
 	if d.buf != nil {
 		d.buf.Get()

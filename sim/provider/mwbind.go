@@ -20,7 +20,7 @@ func (q *QP) BindMW(vt verbs.Thread, w verbs.MW, b verbs.MWBind) (err error) {
 	case r == nil && (b.Info.Addr != 0 || b.Info.Length != 0):
 		return fmt.Errorf("bind_mw: a range of no region: %w", syscall.EINVAL)
 	case r != nil && r.pd.real() != m.pd.real():
-		return fmt.Errorf("bind_mw: the region is of another PD: %w", syscall.EPERM)
+		return fmt.Errorf("bind_mw: the region belongs to another PD: %w", syscall.EPERM)
 	case r != nil && r.kind != mrPlain && b.Info.Access&verbs.AccessZeroBased == 0:
 		return fmt.Errorf("bind_mw: a null region, or one of another context: %w", syscall.ENOTSUP)
 	case b.Info.Access&verbs.AccessZeroBased != 0 || r != nil && r.access&verbs.AccessZeroBased != 0:

@@ -21,7 +21,8 @@ var always = map[string]bool{
 // pagedOperations are the bits of the capabilities of on-demand paging by the last word of a token.
 var pagedOperations = map[string]uint32{"send": prm.ODPSend, "recv": prm.ODPReceive, "write": prm.ODPWrite, "read": prm.ODPRead, "atomic": prm.ODPAtomic, "srq_recv": prm.ODPSRQReceive}
 
-// Capability answers what the catalogue asks. What is not listed is absent.
+// Capability says whether the testbed has a capability of the catalogue. Tokens that it does not
+// know are absent.
 func (tb *Testbed) Capability(token string) verbs.Capability {
 	p := tb.cfg.Profile
 	has, known := always[token]

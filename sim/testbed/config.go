@@ -24,39 +24,39 @@ type Config struct {
 	// Profile holds the parameters of all units: each host and device of a testbed has
 	// the same. It is not changed.
 	Profile *profile.Profile
-	// OutOfBand is how long a message between a player and who moves it takes, one
-	// way: a socket of the management network.
+	// OutOfBand is how long a message between a player and its controller takes, one
+	// way, as over a socket of the management network.
 	OutOfBand sim.Time
-	// Hosts, in order. Each device of a host is named mlx5_0, mlx5_1, ...
+	// Hosts are in order; the devices of each are named mlx5_0, mlx5_1, ...
 	Hosts []HostConfig
 	// Switched joins all ports by a switch. Without it port k of an even host is
 	// joined by a cable to port k of the host after it.
 	Switched bool
 	// Env is the environment of the main process.
 	Env map[string]string
-	// Lockstep makes programs yield at every Advance; results are the same bytes.
+	// Lockstep makes programs yield at every Advance; the results have the same bytes.
 	Lockstep bool
 	// MaxEvents bounds the run (0: no bound).
 	MaxEvents uint64
-	// Interrupt, when not nil, is called from time to time; when it returns true, the run
+	// Interrupt, if not nil, is called from time to time; if it returns true, the run
 	// ends early with sim.ErrInterrupted.
 	Interrupt func() bool
 	// Trace records a timeline in the engine's Spans.
 	Trace bool
 	// Pcap receives a pcapng capture of every port (nil: none).
 	Pcap io.Writer
-	// Capture is, instead of Pcap, the file of several runs, which its owner closes.
+	// Capture takes the place of Pcap for a file of several runs, which the caller closes.
 	Capture *pcap.Writer
-	// PcapKeep keeps only the last frames of Pcap, as many as have this many bytes (0: all). The file says how many
+	// PcapKeep bounds the bytes of frames in Pcap: only the last are kept (0: all). The file says how many
 	// were left out.
 	PcapKeep int
-	// PcapName is a prefix of the interfaces' names in the capture, by which the runs of a
-	// file can be distinguished.
+	// PcapName is a prefix of the interfaces' names in the capture, which tells the runs of a
+	// file apart.
 	PcapName string
 	// Faults is what goes wrong on the wire, counted and timed from the start of the run
 	// (nil: nothing).
 	Faults *fault.Plan
-	// Outside is where the cable of the only device leads (nil: there is no such).
+	// Outside says where the cable of the only device leads (nil: to the testbed's hosts).
 	Outside *Outside
 	// NoTap leaves out what watches and disturbs registers ("mmio log", "fault").
 	NoTap bool
@@ -66,21 +66,21 @@ type Config struct {
 	Wrap   Wrap
 }
 
-// HostConfig is one machine.
+// HostConfig describes one machine.
 type HostConfig struct {
 	Name    string
 	Cores   int
 	Memory  uint64 // bytes
 	Devices int
-	// GPUs is how many there are, each as the profile has it.
+	// GPUs is the number of GPUs, each as the profile describes it.
 	GPUs int
-	// Resident bounds the physical memory of what is mapped lazily, in bytes; 0: there is no bound but Memory, and
-	// swap without end. With a bound, Swap is the size of the swap.
+	// Resident bounds the physical memory behind lazy mappings, in bytes; 0: Memory is the only bound, and
+	// swap is unlimited. With a bound, Swap is the size of the swap in bytes.
 	Resident, Swap uint64
 }
 
-// Default is the testbed of conform with the given profile: host0 and host1, one
-// device each.
+// Default returns the configuration of conform's testbed with the given profile: host0 and host1
+// with one device each, joined by a cable.
 func Default(p *profile.Profile) Config {
 	return Config{Seed: 1, Profile: p, OutOfBand: 20 * sim.Microsecond, Hosts: []HostConfig{
 		{Name: "host0", Cores: 32, Memory: 16 << 30, Devices: 1, GPUs: 1},
@@ -88,10 +88,10 @@ func Default(p *profile.Profile) Config {
 	}}
 }
 
-// MostHosts is how many hosts a testbed may have.
+// MostHosts is the largest number of hosts of a testbed.
 const MostHosts = 1024
 
-// Validate reports what is impossible.
+// Validate returns an error for a configuration that is impossible.
 func (c *Config) Validate() error {
 	p := c.Profile
 	if p == nil {

@@ -31,8 +31,8 @@ func (tb *Testbed) register() {
 	}
 }
 
-// Counters reads every counter of the testbed, in a fixed order. Times are in
-// picoseconds and say so in their names.
+// Counters returns every counter of the testbed, in a fixed order. Times are in picoseconds, as
+// their names say.
 func (tb *Testbed) Counters() []Reading {
 	var all []Reading
 	for _, c := range tb.eng.Counters.Sorted() {
@@ -78,8 +78,8 @@ func (d *device) paging(all []Reading) []Reading {
 	return all
 }
 
-// HardwareCounters reads the counters of a host's first device under the names that they have
-// on hardware.
+// HardwareCounters returns the counters of a host's first device under the names that they have on
+// hardware.
 func (tb *Testbed) HardwareCounters(t verbs.Thread, host int) (map[string]uint64, error) {
 	provider.Of(t).P.Sync()
 	if host < 0 || host >= len(tb.hosts) || len(tb.hosts[host].devices) == 0 {
@@ -88,7 +88,8 @@ func (tb *Testbed) HardwareCounters(t verbs.Thread, host int) (map[string]uint64
 	return tb.hosts[host].hardwareCounters(), nil
 }
 
-// HardwareCountersOutside reads those of the device with Config.Outside, while the engine does not run.
+// HardwareCountersOutside returns the counters of the device of Config.Outside. The engine must not
+// be running.
 func (tb *Testbed) HardwareCountersOutside() map[string]uint64 { return tb.hosts[0].hardwareCounters() }
 
 func (h *host) hardwareCounters() map[string]uint64 {
@@ -135,7 +136,7 @@ func snake(s string) string {
 	return b.String()
 }
 
-// Events is how many events have run.
+// Events returns how many events have run.
 func (tb *Testbed) Events() uint64 { return tb.eng.Events() }
 
 // WriteTrace writes the timeline of a testbed made with Config.Trace, as Trace Event

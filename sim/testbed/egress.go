@@ -1,6 +1,6 @@
 package testbed
 
-// Egress is a port of the switch towards a device, by some instant.
+// Egress is the state of a switch port towards a device at one instant.
 type Egress struct {
 	Name   string // of the device at its other end
 	Queue  int    // bytes that wait for the line
@@ -9,8 +9,8 @@ type Egress struct {
 	Pauses uint64 // frames of priority flow control that paused the device, or let it go on
 }
 
-// Egresses are the ports of the switch now, in the order of the hosts, as DeliveriesAt may read them; on a cable and on InfiniBand, where packets
-// wait at the ingress, there are none.
+// Egresses returns the current state of the switch's ports, in the order of the hosts; DeliveriesAt
+// may call it. There are none on a cable, and on InfiniBand, where packets wait at the ingress.
 func (tb *Testbed) Egresses() (all []Egress) {
 	if !tb.cfg.Switched || tb.prof.Link.InfiniBand {
 		return nil

@@ -74,7 +74,8 @@ func (tb *Testbed) living(name string) (*process, error) {
 	return nil, fmt.Errorf("no process %s; there are %s: %w", name, strings.Join(tb.Processes(), ", "), syscall.ESRCH)
 }
 
-// Processes are the names of all processes that have been started, as events have them: host0/p1 is the one that runs the body.
+// Processes returns the names of all processes that were started, as events use them: host0/p1 runs
+// the body.
 func (tb *Testbed) Processes() (names []string) {
 	for _, p := range tb.procs {
 		names = append(names, p.name)
@@ -127,8 +128,8 @@ func unmapLazily(space *mem.Space, va mem.VA, n uint64, remap bool) error {
 	return err
 }
 
-// Breaks says whether some event of Config.Faults takes from programs what they need: that
-// loads then fail is what was asked for.
+// Breaks reports whether an event of Config.Faults takes something away that programs need, so that
+// loads are expected to fail.
 func (tb *Testbed) Breaks() bool { return len(tb.fates) > 0 }
 
 // EventsDone returns the outcome of each event of Config.Faults.
@@ -174,7 +175,7 @@ func (tb *Testbed) at(t verbs.Thread, host int) (*host, error) {
 	return tb.hosts[host], nil
 }
 
-// RemoveDevice takes a device away under its users.
+// RemoveDevice removes a device while programs use it.
 func (tb *Testbed) RemoveDevice(t verbs.Thread, host int, device string) error {
 	h, err := tb.at(t, host)
 	if err != nil {
@@ -183,8 +184,8 @@ func (tb *Testbed) RemoveDevice(t verbs.Thread, host int, device string) error {
 	return h.remove(device)
 }
 
-// AddAddress gives the interface of a host's first device an address, which the others can
-// then find. EEXIST when one of the network has it.
+// AddAddress adds an address to the interface of a host's first device, so that the other hosts can
+// resolve it. EEXIST: a host of the network has the address.
 func (tb *Testbed) AddAddress(t verbs.Thread, host int, ip netip.Addr) error {
 	h, err := tb.at(t, host)
 	if err != nil {
@@ -204,7 +205,7 @@ func (tb *Testbed) addAddress(d *device, n neighbour, add func(ip netip.Addr) er
 	return nil
 }
 
-// RemoveAddress takes an address away. EADDRNOTAVAIL when the interface does not have it.
+// RemoveAddress removes an address. EADDRNOTAVAIL: the interface does not have it.
 func (tb *Testbed) RemoveAddress(t verbs.Thread, host int, ip netip.Addr) error {
 	h, err := tb.at(t, host)
 	if err != nil {
@@ -217,8 +218,8 @@ func (tb *Testbed) RemoveAddress(t verbs.Thread, host int, ip netip.Addr) error 
 	return nil
 }
 
-// AddVLAN makes a VLAN interface with an address over the interface of a host's first device.
-// EEXIST when the interface or the address on that VLAN is there, EINVAL for a wrong ID.
+// AddVLAN makes a VLAN interface with an address on the interface of a host's first device. EEXIST:
+// the interface exists, or a host has the address on that VLAN; EINVAL: a wrong VLAN ID.
 func (tb *Testbed) AddVLAN(t verbs.Thread, host int, id uint16, ip netip.Addr) error {
 	h, err := tb.at(t, host)
 	if err != nil {
@@ -228,7 +229,7 @@ func (tb *Testbed) AddVLAN(t verbs.Thread, host int, id uint16, ip netip.Addr) e
 	return tb.addAddress(d, neighbour{id, ip}, func(ip netip.Addr) error { return d.kern.AddVLAN(id, ip) })
 }
 
-// RemoveVLAN takes a VLAN interface away. ENOENT when there is none.
+// RemoveVLAN removes a VLAN interface. ENOENT: there is none.
 func (tb *Testbed) RemoveVLAN(t verbs.Thread, host int, id uint16) error {
 	h, err := tb.at(t, host)
 	if err != nil {
@@ -242,7 +243,7 @@ func (tb *Testbed) RemoveVLAN(t verbs.Thread, host int, id uint16) error {
 	return nil
 }
 
-// ResourceCounts counts what processes have of a host's first device.
+// ResourceCounts returns how many objects of each kind processes have on a host's first device.
 func (tb *Testbed) ResourceCounts(t verbs.Thread, host int) (map[string]int, error) {
 	h, err := tb.at(t, host)
 	if err != nil {

@@ -12,14 +12,15 @@ import (
 	"github.com/rdmasim/rdmasim/sim/link"
 )
 
-// Outside is what a testbed of one host with one device has in place of other hosts: a cable to somewhere else, whose time is not virtual.
+// Outside joins a testbed of one host with one device to something else than other hosts, whose
+// time is not virtual.
 type Outside struct {
-	// Identity is that of the device, and Address the only address of its interface.
+	// Identity is the device's, and Address the only address of its interface.
 	Identity hca.Identity
 	Address  netip.Addr
 	// Join puts the device on its cable and returns its end. Captures and faults of the cable are the caller's.
 	Join func(e *sim.Engine, d *hca.Device) *link.Port
-	// Neighbour is the Ethernet address that frames to an IP address have; false: they do not get there.
+	// Neighbour returns the Ethernet address of frames to an IP address; false: it cannot be reached.
 	Neighbour func(ip netip.Addr) (kernel.MAC, bool)
 	// Now is the clock of programs, in place of virtual time.
 	Now func() time.Duration

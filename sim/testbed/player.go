@@ -22,7 +22,7 @@ type hand struct {
 	caller *provider.Thread // who waits for it
 }
 
-// Player starts a process on a host with an agent in it.
+// Player starts a process with an agent on a host.
 func (tb *Testbed) Player(t verbs.Thread, hostIndex int, env map[string]string) (verbs.Player, error) {
 	provider.Of(t).P.Sync()
 	if hostIndex < 0 || hostIndex >= len(tb.hosts) {

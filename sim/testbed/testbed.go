@@ -41,7 +41,7 @@ type Testbed struct {
 
 var _ verbs.Testbed = (*Testbed)(nil)
 
-// ErrDeadline is what Run returns when the body has not returned in time.
+// ErrDeadline is the error of Run if the body has not returned in time.
 var ErrDeadline = errors.New("testbed: the deadline has passed")
 
 // device is a function with its link, its driver and its port.
@@ -55,8 +55,7 @@ type device struct {
 	port *link.Port
 }
 
-// New makes a testbed. Nothing has run yet but the drivers' bring-up, which takes no
-// simulated time.
+// New makes a testbed. Only the drivers' bring-up has run then, which takes no simulated time.
 func New(cfg Config) (*Testbed, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -99,8 +98,8 @@ func New(cfg Config) (*Testbed, error) {
 	return tb, nil
 }
 
-// FaultsActed returns for each rule of Config.Faults how many frames it has matched, and on
-// how many it has acted.
+// FaultsActed returns, for each rule of Config.Faults, how many frames it has matched and on how
+// many it has acted.
 func (tb *Testbed) FaultsActed() (met, acted []int) {
 	for i := range tb.wire.script.Len() {
 		met, acted = append(met, tb.wire.script.Matched(i)), append(acted, tb.wire.script.Acted(i))
@@ -271,13 +270,13 @@ func (tb *Testbed) address(d *device) error {
 	return d.kern.AddIP(ip)
 }
 
-// Engine is the engine of the testbed, for counters, spans and events.
+// Engine returns the engine of the testbed, for counters, spans and events.
 func (tb *Testbed) Engine() *sim.Engine { return tb.eng }
 
-// Config is what the testbed was made from.
+// Config returns the configuration from which the testbed was made.
 func (tb *Testbed) Config() *Config { return &tb.cfg }
 
-// Hosts are the hosts of the testbed.
+// Hosts returns the hosts of the testbed.
 func (tb *Testbed) Hosts() []verbs.Host {
 	l := make([]verbs.Host, len(tb.hosts))
 	for i, h := range tb.hosts {
@@ -291,7 +290,7 @@ func (tb *Testbed) Target() verbs.Target {
 	return verbs.Target{Kind: "sim", Profile: tb.cfg.Profile.Name, Device: "mlx5_0", Details: map[string]string{}}
 }
 
-// Log is the log of register writes; nil with Config.NoTap.
+// Log returns the log of register writes; nil with Config.NoTap.
 func (tb *Testbed) Log() verbs.MMIOLog {
 	if tb.cfg.NoTap {
 		return nil
@@ -299,10 +298,10 @@ func (tb *Testbed) Log() verbs.MMIOLog {
 	return tb.log
 }
 
-// Wire is the tester's hand on the links.
+// Wire returns the tester's access to the links.
 func (tb *Testbed) Wire() verbs.Wire { return tb.wire }
 
-// Faults are those of registers and devices; nil with Config.NoTap.
+// Faults returns the injector of faults in registers and devices; nil with Config.NoTap.
 func (tb *Testbed) Faults() verbs.Faults {
 	if tb.cfg.NoTap {
 		return nil
@@ -310,10 +309,10 @@ func (tb *Testbed) Faults() verbs.Faults {
 	return faults{tb}
 }
 
-// Run runs body in the first thread of a new process of the first host until it
-// returns. The error is ErrDeadline when that takes longer than deadline of virtual
-// time (0: no limit), a *sim.Deadlock when nothing is left to happen, or says how the
-// process died. A panic of body surfaces as a *sim.ProgramPanic.
+// Run runs body in the first thread of a new process of the first host until it returns. The error
+// is ErrDeadline if that takes longer than deadline of virtual time (0: no limit), a *sim.Deadlock
+// if nothing is left to happen, or says how the process died. A panic of body becomes a
+// *sim.ProgramPanic.
 func (tb *Testbed) Run(deadline time.Duration, body func(verbs.Thread)) error {
 	s := tb.Start(body)
 	until := sim.Never - 1
@@ -327,14 +326,14 @@ func (tb *Testbed) Run(deadline time.Duration, body func(verbs.Thread)) error {
 	return fmt.Errorf("%w: %v", ErrDeadline, deadline)
 }
 
-// Started is a body that runs while the engine does.
+// Started is a body that Start has begun and that runs as the engine runs.
 type Started struct {
 	tb   *Testbed
 	main *process
 	done bool
 }
 
-// Start begins what Run does; the caller runs the engine.
+// Start begins body as Run does, but leaves it to the caller to run the engine.
 func (tb *Testbed) Start(body func(verbs.Thread)) *Started {
 	s := &Started{tb: tb, main: tb.hosts[0].newProcess(tb.cfg.Env)}
 	tb.main = s.main
@@ -349,8 +348,8 @@ func (tb *Testbed) Start(body func(verbs.Thread)) *Started {
 	return s
 }
 
-// Ended says, after a run of the engine that has returned an error or nil, whether the body has returned; the error is that, or says how the
-// process died.
+// Ended reports, after a run of the engine that returned the error run (which may be nil), whether
+// the body has ended; the error is that of the run, or says how the process died.
 func (s *Started) Ended(run error) (bool, error) {
 	switch p := s.main; {
 	case p.dead && p.obituary != "":
@@ -365,7 +364,8 @@ func (s *Started) Ended(run error) (bool, error) {
 	return false, nil
 }
 
-// Backed is a bound of the memory behind the hosts' memory, in bytes, at any time (mem.Memory.Backed).
+// Backed returns an upper bound of the memory, in bytes, that backs the hosts' memory; it may be
+// called at any time (mem.Memory.Backed).
 func (tb *Testbed) Backed() (n uint64) {
 	for _, h := range tb.hosts {
 		n += h.mem.Backed()

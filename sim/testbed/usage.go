@@ -8,12 +8,12 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Usage reads how busy each unit has been until now. Two of them tell what a run was limited by between their instants:
+// Usage reads how long each unit has been busy until now. Two readings tell what limited a run between them:
 //
 //	sim.Limit(after.Since(before))
 //
-// Where threads run meanwhile, UsageAt reads it in order with them; else nothing may run, as before the first thread of a load and after
-// the last.
+// No thread may be running, as before the first thread of a load or after the last; UsageAt reads the usage in order with threads
+// that run.
 func (tb *Testbed) Usage() *sim.Usage {
 	u := &sim.Usage{At: tb.eng.Now()}
 	for _, h := range tb.hosts {
@@ -30,8 +30,9 @@ func (tb *Testbed) Usage() *sim.Usage {
 	return u
 }
 
-// UsageAt has read called with the usage at a later instant, in order with all threads: none is ahead of it.
-// It reports the instant, which is later than asked for where that is too soon for threads to know of it.
+// UsageAt calls read with the usage at a later instant, in order with all threads: no thread is
+// ahead of that instant. It returns the instant, which is later than at if at is too soon for the
+// threads to stop there.
 func (tb *Testbed) UsageAt(at sim.Time, read func(*sim.Usage)) sim.Time {
 	at = max(at, tb.eng.Now()+tb.notice())
 	tb.eng.AtBarrier(at, func(uint64) { read(tb.Usage()) }, 0)

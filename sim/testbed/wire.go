@@ -135,7 +135,7 @@ func (w *wire) SetLink(t verbs.Thread, host, port int, up bool) error {
 	return nil
 }
 
-// ConfigureSubnet has the subnet manager give something else to the ports.
+// ConfigureSubnet makes the subnet manager assign other LIDs, prefixes or P_Keys to the ports.
 func (tb *Testbed) ConfigureSubnet(t verbs.Thread, c verbs.SubnetConfig) error {
 	provider.Of(t).P.Sync()
 	if tb.sm == nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim/pcie"
 )
 
-// Wrap puts something between the units of each device. Where a member is nil, the units
-// are joined as they are.
+// Wrap inserts something between the units of each device. A nil member leaves the units joined
+// directly.
 type Wrap struct {
 	// Function stands before the device's face: registers and commands.
 	Function func(pcie.Function) pcie.Function

@@ -231,7 +231,7 @@ func (p *parser) columns(r *Run) error {
 	case !r.Latency && strings.Contains(line, "BW average[Gb/sec]"):
 		r.unit = 1e9 / 8
 	default:
-		return p.errorf(p.at, "these columns are of no version of perftest that is known (6.06 and 6.29 are): %s", strings.Join(strings.Fields(line), " "))
+		return p.errorf(p.at, "no known version of perftest (6.06 or 6.29) prints these columns: %s", strings.Join(strings.Fields(line), " "))
 	}
 	r.hasCPUUse = strings.Contains(line, "CPU_Util")
 	p.at++

@@ -74,7 +74,7 @@ func (f *File) find(id uint32) (*user, error) {
 	case u == nil || u.waits:
 		return nil, fmt.Errorf("id %d: %w", id, syscall.ENOENT)
 	case u.f != f:
-		return nil, fmt.Errorf("id %d is of another channel: %w", id, errInvalid)
+		return nil, fmt.Errorf("id %d belongs to another channel: %w", id, errInvalid)
 	}
 	return u, nil
 }

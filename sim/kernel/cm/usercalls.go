@@ -180,7 +180,7 @@ func (f *File) LeaveMulticast(c kernel.Caller, handle uint32) (reported uint32, 
 	case g == nil:
 		return 0, fmt.Errorf("multicast handle %d: %w", handle, syscall.ENOENT)
 	case g.u.f != f:
-		return 0, fmt.Errorf("multicast handle %d is of another channel: %w", handle, errInvalid)
+		return 0, fmt.Errorf("multicast handle %d belongs to another channel: %w", handle, errInvalid)
 	}
 	delete(s.groups, handle)
 	s.groupNumbers.give(handle)

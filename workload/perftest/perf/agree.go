@@ -275,7 +275,7 @@ func (e *End) exchangeKeys(t verbs.Thread) error {
 		}
 	}
 	if r := e.remote[0].GID; !e.o.CM && e.useGID && e.ethernet() && mappedIPv4(r) != mappedIPv4(e.gid) {
-		return &StepError{Step: stepKeys, Err: fmt.Errorf("the GIDs are of different families: here %v, at the peer %v", e.gid, r), Hint: "choose one of the same family with -x, or --ipv6 at both ends",
+		return &StepError{Step: stepKeys, Err: fmt.Errorf("the GIDs belong to different families: here %v, at the peer %v", e.gid, r), Hint: "choose one of the same family with -x, or --ipv6 at both ends",
 			Words: "\n Found Incompatibility issue with GID types.\n Please Try to use a different IP version.\n\n"}
 	}
 	for i, c := range e.conns {
