@@ -31,11 +31,14 @@ const (
 	OpDereg
 	OpRereg
 	OpBind
+	OpAdvise
+	OpEvict
 	opCount
 )
 
 var opNames = [opCount]string{"send", "write", "read", "atomic", "post_recv", "poll", "arm", "event", "resize", "moderate", "transition",
-	"modify", "query", "destroy", "limit", "dereg", "rereg", "bind"}
+	"modify", "query", "destroy", "limit", "dereg", "rereg", "bind", "advise",
+	"evict"}
 
 // String returns the name in the table.
 func (o Op) String() string { return opNames[o] }
@@ -59,7 +62,7 @@ const (
 	qpRows  = 3 * 4 * 8
 	cqRows  = 3 * 2 * 3
 	srqRows = 2 * 2 * 2
-	mrRows  = 3
+	mrRows  = 6
 	rows    = qpRows + cqRows + srqRows + mrRows
 )
 
@@ -159,7 +162,8 @@ func possible(row int, op Op) bool {
 	case row < qpRows+cqRows+srqRows:
 		return op == OpPostRecv || op == OpLimit || op == OpQuery
 	}
-	return op == OpDereg && row < rows-1 || op == OpRereg && row < rows-1
+	row -= rows - mrRows
+	return row < 2 && (op == OpDereg || op == OpRereg) || row >= 3 && row < 5 && (op == OpDereg || op == OpAdvise || op == OpEvict)
 }
 
 func bit(b bool) int {
@@ -203,11 +207,11 @@ func (s *SRQ) state() int {
 }
 
 func (m *MR) state() int {
-	row := rows - 3 + bit(m.changed)
+	row := rows - mrRows + bit(m.Paged)*3
 	if !m.Alive {
-		row = rows - 1
+		return row + 2
 	}
-	return row
+	return row + bit(m.changed)
 }
 
 // rowName says what a row is.
@@ -228,7 +232,7 @@ func rowName(row int) string {
 		row -= qpRows + cqRows
 		return "SRQ " + []string{"empty", "filled"}[row&1] + []string{"", ", wrapped"}[row>>1&1] + []string{"", ", limit armed"}[row>>2]
 	}
-	return []string{"MR", "MR changed", "MR ended"}[row-(rows-3)]
+	return []string{"MR", "MR changed", "MR ended", "MR on demand", "MR on demand, pages gone", "MR on demand, ended"}[row-(rows-mrRows)]
 }
 
 // String is the table: a line for each state that an operation met, with the operations and their counts, and what was

@@ -21,6 +21,9 @@ type QP struct {
 	SRQ            *SRQ // nil: it has a receive queue
 	Peer           *QP
 	State          verbs.QPState
+	// MostRd and MostDestRd are the most max_rd_atomic and max_dest_rd_atomic that the device has
+	// (max_qp_init_rd_atom and max_qp_rd_atom); 0: not known.
+	MostRd, MostDestRd int
 
 	attr  verbs.QPAttr
 	known verbs.QPAttrMask // of attr
@@ -134,9 +137,9 @@ func (q *QP) Query(a *verbs.QPAttr, err error) error {
 	if q.Type != verbs.QPTRC { // which reads and atomics do not concern
 		rights = verbs.AccessRemoteWrite
 	}
-	route := verbs.QPAttrMask(0)
+	route, local := verbs.QPAttrMask(0), verbs.QPMaskAV
 	if q.attr.AH.IsGlobal {
-		route = verbs.QPMaskAV
+		route, local = local, route
 	}
 	for _, f := range []struct {
 		mask      verbs.QPAttrMask
@@ -154,8 +157,9 @@ func (q *QP) Query(a *verbs.QPAttr, err error) error {
 		{verbs.QPMaskMaxDestRdAtomic, "max_dest_rd_atomic", uint32(q.attr.MaxDestRdAtomic), uint32(a.MaxDestRdAtomic)},
 		{verbs.QPMaskQKey, "qkey", q.attr.QKey, a.QKey},
 		{verbs.QPMaskPort, "port_num", uint32(q.attr.Port), uint32(a.Port)},
-		{verbs.QPMaskAV, "service level", uint32(q.attr.AH.SL), uint32(a.AH.SL)},
+		{local, "service level", uint32(q.attr.AH.SL), uint32(a.AH.SL)},
 		{route, "traffic class", uint32(q.attr.AH.GRH.TrafficClass), uint32(a.AH.GRH.TrafficClass)},
+		{route, "flow label", q.attr.AH.GRH.FlowLabel, a.AH.GRH.FlowLabel},
 		{route, "the last bytes of the destination", uint32(q.attr.AH.GRH.DGID[14])<<8 | uint32(q.attr.AH.GRH.DGID[15]), uint32(a.AH.GRH.DGID[14])<<8 | uint32(a.AH.GRH.DGID[15])},
 	} {
 		rounded := f.mask&(verbs.QPMaskMaxQPRdAtomic|verbs.QPMaskMaxDestRdAtomic) != 0 && f.want > 0 && f.got == 1<<bits.Len32(f.want-1)
@@ -207,6 +211,10 @@ func (q *QP) Modify(a *verbs.QPAttr, mask verbs.QPAttrMask, err error) error {
 	q.World.Cover.add(q.state(), op)
 	if !legal(q.Type, q.State, to, mask) {
 		return errnoIn(&ruleModify, err, syscall.EINVAL)
+	}
+	if mask&verbs.QPMaskMaxQPRdAtomic != 0 && q.MostRd > 0 && int(a.MaxRdAtomic) > q.MostRd ||
+		mask&verbs.QPMaskMaxDestRdAtomic != 0 && q.MostDestRd > 0 && int(a.MaxDestRdAtomic) > q.MostDestRd {
+		return errnoIn(&ruleMostReads, err, syscall.EINVAL)
 	}
 	if err != nil {
 		return errnoIn(&ruleModify, err, 0)
@@ -277,6 +285,9 @@ func (q *QP) flush(r recvWR) {
 // PostRecv judges ibv_post_recv of one receive.
 func (q *QP) PostRecv(id uint64, pieces []Piece, err error) error {
 	q.World.Cover.add(q.state(), OpPostRecv)
+	if len(pieces) > int(q.Cap.MaxRecvSGE) {
+		return errnoIn(&rulePostRecv, err, syscall.EINVAL, syscall.ENOMEM)
+	}
 	if err != nil {
 		if q.used >= int(q.Cap.MaxRecvWR) || q.State == verbs.QPSErr {
 			return errnoIn(&rulePostRecv, err, syscall.ENOMEM)
@@ -327,14 +338,15 @@ func (q *QP) PostSend(list []Request, bad int, err error) error {
 
 // refuses reports whether a request must be refused.
 func (q *QP) refuses(r *Request) bool {
-	return r.Flags&verbs.SendInline != 0 && total(r.Local) > int(q.Cap.MaxInline) || len(r.Local) > int(q.Cap.MaxSendSGE)
+	inline := r.Flags&verbs.SendInline != 0
+	return inline && total(r.Local) > int(q.Cap.MaxInline) || len(r.Local) > int(q.Cap.MaxSendSGE) && !(inline && q.Extended)
 }
 
 // mayRefuse reports whether a request, with n before it in its call, may be refused.
 func (q *QP) mayRefuse(r *Request, n int) bool {
 	return q.Outstanding()+n >= int(q.Cap.MaxSendWR) || q.State < verbs.QPSRTS || q.Type != verbs.QPTRC && !unreliable(r.Op) ||
 		atomic(r.Op) && r.Remote.Off%8 != 0 || // p:rxe/rxe.c
-		r.Bind != nil && r.Bind.faulty()
+		r.Bind != nil && r.Bind.faulty() || len(r.Local) > int(q.Cap.MaxSendSGE) // which inline data by ibv_wr_* may have (p:mlx5/qp.c)
 }
 
 // unreliable reports whether UC has an operation.

@@ -63,7 +63,10 @@ var kinds = []struct {
 	{StepDrain, 2, []model.Op{model.OpTransition}, func(h Has) bool { return h.SQD }},
 	{StepModer, 1, []model.Op{model.OpModerate}, func(h Has) bool { return h.Events && h.Moderation }},
 	{StepQuery, 1, []model.Op{model.OpQuery}, nil},
-	{StepRereg, 1, []model.Op{model.OpRereg}, func(h Has) bool { return h.Rereg }},
+	{StepRereg, 2, []model.Op{model.OpRereg}, func(h Has) bool { return h.Rereg }},
+	{StepReg, 2, nil, nil},
+	{StepEvict, 2, []model.Op{model.OpEvict}, func(h Has) bool { return h.ODP }},
+	{StepAdvise, 1, []model.Op{model.OpAdvise}, func(h Has) bool { return h.ODP && h.Advise }},
 	{StepBind, 3, []model.Op{model.OpBind}, func(h Has) bool { return h.MW1 || h.MW2 }},
 	{StepDereg, 1, []model.Op{model.OpDereg}, nil},
 	{StepError, 1, []model.Op{model.OpTransition}, nil},
@@ -191,7 +194,7 @@ func (d *Draw) Program(seed, number uint64) Program {
 	if !p.UC && !p.UD && r.oneIn(8) {
 		p.RNRRetry = lateRetries
 	}
-	p.Regions = list(r.between(1, maxRegions), func() Region { return Region{regionSize, mostly(r, accesses)} })
+	d.shape(r, &p)
 	p.Steps = list(r.between(pick(r, []int{1, 1, 6, 14, maxSteps}), maxSteps), func() Step { return d.step(r, &p) })
 	return p
 }
@@ -224,6 +227,9 @@ func (d *Draw) step(r source, p *Program) Step {
 	if kind == StepBind && p.Window == 0 {
 		kind = StepSend
 	}
+	if (kind == StepEvict || kind == StepAdvise) && !p.paged() {
+		kind = StepRecv
+	}
 	s := Step{Kind: kind}
 	if kind != StepRestart && kind != StepEvent && kind != StepLimit {
 		s.Side = r.IntN(2)
@@ -243,9 +249,8 @@ func (d *Draw) step(r source, p *Program) Step {
 		s.Pieces, s.Access = []Piece{x}, mostly(r, rights)
 	case StepDereg:
 		s.Region, s.Side = r.IntN(len(p.Regions)), 0
-	case StepRereg:
-		s.Region, s.Side = r.IntN(len(p.Regions)), 0
-		s.Access = mostly(r, accesses)
+	case StepRereg, StepReg, StepEvict, StepAdvise:
+		ofRegion(r, p, &s)
 	case StepSend:
 		s.List = list(r.few(1, maxList), func() Request { return request(r, p) })
 		s.Leave = r.oneIn(2)
@@ -297,8 +302,11 @@ func (d *Draw) step(r source, p *Program) Step {
 		if x.values != nil {
 			s.Access, s.N = 0, pick(r, x.values)
 		}
-		if p.Faults != nil && s.Mask&^modifiedUnderFaults != 0 {
+		if (p.Faults != nil || p.paged()) && s.Mask&^modifiedUnderFaults != 0 {
 			s.Mask, s.Access, s.N = verbs.QPMaskMinRNRTimer, 0, 12
+		}
+		if p.paged() && s.Mask == verbs.QPMaskMinRNRTimer { // each absent page takes one
+			s.N = min(12, max(1, s.N))
 		}
 	}
 	return s
@@ -308,12 +316,30 @@ func (d *Draw) step(r source, p *Program) Step {
 const long = 1 << 16
 
 func pieces(r source, p *Program) []Piece {
-	return list(r.few(0, maxPieces), func() Piece { return piece(r, p) })
+	n := r.few(0, maxPieces)
+	if p.SGEs == 0 || !r.oneIn(3) {
+		return list(n, func() Piece { return piece(r, p) })
+	}
+	return list(max(0, p.SGEs+r.between(-1, 1)), func() Piece { // as many as there may be, or one more
+		x := piece(r, p)
+		x.Len = min(x.Len, maxInline)
+		return x
+	})
+}
+
+// landing are pieces that are written.
+func landing(r source, p *Program, l []Piece) []Piece {
+	for i := range l {
+		for n := 0; p.Regions[l[i].Region].Place != PlaceOwn && n < maxRegions; n++ {
+			l[i] = piece(r, p)
+		}
+	}
+	return l
 }
 
 // receive is the pieces of a receive.
 func receive(r source, p *Program) []Piece {
-	l := pieces(r, p)
+	l := landing(r, p, pieces(r, p))
 	if p.SRQ { // libmlx5 posts an empty piece to an SRQ with a byte count of 0, which the device takes for 2 GiB
 		l = slices.DeleteFunc(l, func(x Piece) bool { return x.Len == 0 })
 	}
@@ -326,15 +352,25 @@ func piece(r source, p *Program) Piece {
 	if r.oneIn(8) {
 		x.Len = max(0, int(p.options().Cap.MaxInline)+r.between(-1, 1))
 	}
-	x.Off = 8 * r.between(0, (regionSize-x.Len)/8)
+	m := &p.Regions[x.Region]
+	if x.Len > m.Size && !r.oneIn(16) {
+		x.Len = m.Size
+	}
+	room := max(0, m.Size-x.Len)
+	x.Off = m.Off + 8*r.between(0, room/8)
 	switch r.between(-16, 15) {
 	case 15:
-		x.Off = regionSize - x.Len + 1 // one byte too far
+		x.Off = m.Off + room + 1 // one byte too far
 	case 14:
 		x.WrongKey = true
 	case 13:
-		x.Off = max(0, min(x.Off+1, regionSize-x.Len))
+		x.Off = min(x.Off+1, m.Off+room)
+	case 12:
+		x.Off = m.Off + room // the last
+	case 11:
+		x.Off = max(0, m.Off-1) // one byte before
 	}
+	x.Off = max(0, min(x.Off, memorySize-x.Len))
 	return x
 }
 
@@ -367,13 +403,18 @@ func request(r source, p *Program) Request {
 	}
 	if x.atomic() {
 		x.CompareAdd, x.Swap = pick(r, []uint64{1, 0, 2, 1 << 31, 1 << 32, 1<<63 - 1, 1 << 63, 1<<64 - 1}), r.Uint64()
-		l := piece(r, p)
-		l.Len = 8
-		x.Local, x.Remote = []Piece{l}, windowed(r, p, piece(r, p))
-		x.Remote.Len = 0
+		x.Local, x.Remote = landing(r, p, []Piece{piece(r, p)}), windowed(r, p, piece(r, p))
+		x.Local[0].Len, x.Remote.Len = 8, 0
+		x.Local[0].Off = min(x.Local[0].Off, memorySize-8)
+		if !r.oneIn(8) {
+			x.Remote.Off = (x.Remote.Off + 7) / 8 * 8
+		}
+		x.Remote.Off = min(x.Remote.Off, memorySize-8)
 		return x
 	}
-	x.Local = pieces(r, p)
+	if x.Local = pieces(r, p); x.Op == verbs.WRRDMARead {
+		x.Local = landing(r, p, x.Local)
+	}
 	if p.UD {
 		x.BadQKey = r.oneIn(8)
 		if len(x.Local) > 1 && r.oneIn(2) { // short enough for a packet
@@ -382,8 +423,9 @@ func request(r source, p *Program) Request {
 	}
 	if names, _ := x.remote(); names {
 		x.Remote = windowed(r, p, piece(r, p))
-		if n := length(x.Local); !x.Remote.WrongKey && x.Remote.Off+n > regionSize && x.Remote.Off+x.Remote.Len <= regionSize && n <= regionSize {
-			x.Remote.Off = (regionSize - n) / 8 * 8
+		m := &p.Regions[x.Remote.Region]
+		if n, end := length(x.Local), m.Off+m.Size; !x.Remote.WrongKey && x.Remote.Off+n > end && x.Remote.Off+x.Remote.Len <= end && n <= m.Size {
+			x.Remote.Off = m.Off + (m.Size-n)/8*8
 		}
 		x.Remote.Len = 0
 	}

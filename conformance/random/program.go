@@ -24,7 +24,10 @@ const (
 	StepEvent   = "event"    // ibv_get_cq_event, as often as there is one
 	StepResize  = "resize"   // ibv_resize_cq to N entries, by Anchor
 	StepLimit   = "limit"    // ibv_modify_srq of the limit to N, by Anchor
-	StepRereg   = "rereg"    // ibv_rereg_mr of the access
+	StepReg     = "reg"      // ibv_reg_mr of a region that has ended, as a piece of its memory
+	StepRereg   = "rereg"    // ibv_rereg_mr: of the translation with Pieces, to another PD with N, to the queue pairs' with All, else of the access
+	StepEvict   = "evict"    // madvise(MADV_DONTNEED) of N pages of a region on demand, all if N is 0
+	StepAdvise  = "advise"   // ibv_advise_mr of the piece: prefetch number N
 	StepModify  = "modify"   // ibv_modify_qp of the attributes of the mask: the access, and of the others N, or the largest that they have
 	StepDrain   = "drain"    // the queue pair goes to SQD, with a notification if N is not 0, or back to RTS
 	StepModer   = "moderate" // ibv_modify_cq to N completions and Period microseconds
@@ -41,14 +44,16 @@ const (
 
 // Program is what a process does with two connected queue pairs, A (side 0) and B (side 1), and regions that both use.
 type Program struct {
-	UC                bool  `json:",omitempty"` // they are of type UC
-	UD                bool  `json:",omitempty"` // they are of type UD; of RC if neither
-	IPv6              bool  `json:",omitempty"` // their path is between GIDs of IPv6 addresses
-	Class             uint8 `json:",omitempty"` // traffic class of the path
-	Hops              uint8 `json:",omitempty"` // hop limit of the path; 0: 64
-	SRQ               bool  `json:",omitempty"` // both take their receives from one SRQ
-	Extended          bool  `json:",omitempty"` // they post by ibv_wr_*, and by ibv_post_send otherwise
-	Atomic            bool  `json:",omitempty"` // it may have atomics
+	UC                bool   `json:",omitempty"` // they are of type UC
+	UD                bool   `json:",omitempty"` // they are of type UD; of RC if neither
+	IPv6              bool   `json:",omitempty"` // their path is between GIDs of IPv6 addresses
+	Class             uint8  `json:",omitempty"` // traffic class of the path
+	Flow              uint32 `json:",omitempty"` // flow label of the path
+	SL                uint8  `json:",omitempty"` // service level of the path
+	Hops              uint8  `json:",omitempty"` // hop limit of the path; 0: 64
+	SRQ               bool   `json:",omitempty"` // both take their receives from one SRQ
+	Extended          bool   `json:",omitempty"` // they post by ibv_wr_*, and by ibv_post_send otherwise
+	Atomic            bool   `json:",omitempty"` // it may have atomics
 	MTU               verbs.MTU
 	RNRRetry, Retries uint8
 	RNRTimer, Timeout uint8                `json:",omitempty"` // codes of min_rnr_timer and timeout; 0: 12
@@ -58,10 +63,22 @@ type Program struct {
 	Window            verbs.MWType         `json:",omitempty"` // of two windows; 0: there are none
 	Inline            int                  `json:",omitempty"` // max_inline_data; 0: 64
 	Shared            bool                 `json:",omitempty"` // one CQ for all queues
+	SGEs              int                  `json:",omitempty"` // of each request; 0: 4
+	PSN               uint32               `json:",omitempty"` // of the first request of A, and of B 0x1000 more; 0: that of the kit
+	RdAtomic          uint8                `json:",omitempty"` // max_rd_atomic and max_dest_rd_atomic; 0: 8; 255: the most; 254: one more is tried first
+	CQ                CQShape              // of the CQs
+	Domain            bool                 `json:",omitempty"` // queue pairs are of a thread domain
 	Access            [2]verbs.AccessFlags // of the queue pairs
 	Regions           []Region
 	Faults            []Fault `json:",omitempty"` // on the wire
 	Steps             []Step
+}
+
+// CQShape is how CQs are made and read. The completions do not depend on it.
+type CQShape struct {
+	Extended   bool  `json:",omitempty"` // by ibv_create_cq_ex, and polled by ibv_start_poll
+	Wide       bool  `json:",omitempty"` // entries of 128 bytes
+	Compressed uint8 `json:",omitempty"` // cqe_comp_res_format
 }
 
 // Fault is what happens to packets on the wire. Programs with faults are of RC, whose retries make them good.
@@ -77,6 +94,9 @@ type Fault struct {
 type Region struct {
 	Size   int
 	Access verbs.AccessFlags
+	Off    int  `json:",omitempty"` // of its first byte in the memory
+	Place  int  `json:",omitempty"` // where its addresses are: PlaceOwn and so on
+	Paged  bool `json:",omitempty"` // on demand
 }
 
 // Step is one of the program's, in order.
@@ -169,11 +189,11 @@ func (r *Request) remotePiece() Piece {
 	return p
 }
 
-// refused reports whether the library may refuse the request for its inline data. Behind others in
+// refused reports whether the library may refuse the request for its inline data or its pieces. Behind others in
 // a list, libmlx5 (44, 50) rings for them with what lay in the ring before, and when they start is
 // a matter of chance.
 func (p *Program) refused(r *Request) bool {
-	return r.Flags&verbs.SendInline != 0 && length(r.Local) > int(p.options().Cap.MaxInline)
+	return r.Flags&verbs.SendInline != 0 && length(r.Local) > int(p.options().Cap.MaxInline) || len(r.Local) > p.sges()
 }
 
 // touched are the pieces that a request reads and those that it writes; not what a receive takes.
@@ -243,7 +263,7 @@ func (p *Program) Valid() error {
 		if x.Region < 0 || x.Region >= len(p.Regions) || x.Off < 0 || x.Len < 0 || x.Len > maxLen || x.Off > 2*maxLen {
 			return fmt.Errorf("a piece %+v of %d regions, of %d bytes at most", x, len(p.Regions), maxLen)
 		}
-		if size := regionSize + guard; x.Off+x.Len > size {
+		if size := memorySize; x.Off+x.Len > size {
 			return fmt.Errorf("a piece %+v of memory of %d bytes", x, size)
 		}
 		return nil
@@ -255,7 +275,7 @@ func (p *Program) Valid() error {
 		return fmt.Errorf("windows of type %d", p.Window)
 	case len(p.Steps) > maxSteps:
 		return fmt.Errorf("%d steps, at most %d", len(p.Steps), maxSteps)
-	case p.MTU < verbs.MTU256 || p.MTU > verbs.MTU4096 || p.Retries > faultRetries || p.RNRRetry > lateRetries:
+	case p.MTU < verbs.MTU256 || p.MTU > verbs.MTU4096 || p.Retries > faultRetries && !p.paged() || p.Retries > pagedRetries || p.RNRRetry > lateRetries && (p.RNRRetry != pagedRetries || !p.paged()):
 		return fmt.Errorf("MTU %d, %d retries, %d retries for want of receives: want 1 to 5, at most %d, and at most %d", p.MTU, p.Retries, p.RNRRetry, faultRetries, lateRetries)
 	}
 	if p.RNRTimer > 31 || p.Timeout != 0 && (p.Timeout < 8 || p.Timeout > 14) {
@@ -276,10 +296,8 @@ func (p *Program) Valid() error {
 	if p.UC && (p.SRQ || p.Access[0]&p.Access[1]&verbs.AccessRemoteWrite == 0) {
 		return fmt.Errorf("UC has no SRQ, and its queue pairs allow writes, by which the end of a step is seen")
 	}
-	for _, r := range p.Regions {
-		if r.Size <= 0 || r.Size > regionSize {
-			return fmt.Errorf("a region of %d bytes: 1 to %d", r.Size, regionSize)
-		}
+	if err := p.validShapes(); err != nil {
+		return err
 	}
 	for i, s := range p.Steps {
 		if err := p.validStep(s, piece); err != nil {
@@ -331,10 +349,10 @@ func (p *Program) validStep(s Step, piece func(Piece) error) error {
 			return err
 		}
 	}
-	if s.Side != 0 && s.Side != 1 || len(s.List) > maxList || len(s.Pieces) > maxPieces {
+	if s.Side != 0 && s.Side != 1 || len(s.List) > maxList || len(s.Pieces) > maxSGEs+1 {
 		return fmt.Errorf("side %d, %d requests, %d pieces", s.Side, len(s.List), len(s.Pieces))
 	}
-	if !strings.Contains(" recv send error dereg restart renew poll arm event resize limit rereg modify query drain moderate bind ", " "+s.Kind+" ") {
+	if !strings.Contains(" recv send error dereg restart renew poll arm event resize limit reg rereg evict advise modify query drain moderate bind ", " "+s.Kind+" ") {
 		return fmt.Errorf("kind %q", s.Kind)
 	}
 	if s.N < -maxNumber || s.N > maxNumber || !strings.Contains(",,waiting,cap,", ","+s.Anchor+",") {
@@ -342,6 +360,9 @@ func (p *Program) validStep(s Step, piece func(Piece) error) error {
 	}
 	if s.Kind == StepBind && (len(s.Pieces) != 1 || s.Pieces[0].Window == 0 || p.UC || p.UD) {
 		return errors.New("a bind is of one window to one piece, on RC")
+	}
+	if s.Kind == StepReg && (len(s.Pieces) != 1 || s.Pieces[0].Len == 0) || s.Kind == StepRereg && len(s.Pieces) > 1 || s.Kind == StepAdvise && (len(s.Pieces) != 1 || s.N < 0 || s.N > 2) || s.Kind == StepEvict && s.N < 0 {
+		return fmt.Errorf("%s %d with %d pieces", s.Kind, s.N, len(s.Pieces))
 	}
 	if s.Kind == StepLimit && !p.SRQ {
 		return errors.New("a limit without an SRQ")

@@ -51,15 +51,23 @@ func (r *run) send(i, from int, s *Step, list []Request) {
 
 // build makes requests of side k, without those that cannot be posted.
 func (r *run) build(i, from, k int, list []Request) (wrs []verbs.SendWR, posted []model.Request) {
-	invalidates := false
+	invalidates, sends := false, 0
 	for n := range list {
 		x := &list[n]
 		names, _ := x.remote()
 		if !r.usable(x.Local) || names && !r.usable([]Piece{x.Remote}) {
 			continue
 		}
+		if (x.Op == verbs.WRRDMARead || x.atomic()) && !r.writable(x.Local) || r.p.paged() && !r.pagedMay(k, x, &sends) {
+			continue
+		}
 		w := verbs.SendWR{ID: idOf(i, from+n), Opcode: x.Op, Flags: x.Flags, SGEs: r.sges(x.Local), Imm: x.Imm, CompareAdd: x.CompareAdd, Swap: x.Swap}
 		m := model.Request{ID: w.ID, Op: x.Op, Flags: x.Flags, Local: r.pieces(x.Local), Imm: x.Imm, CompareAdd: x.CompareAdd, Swap: x.Swap}
+		if x.Flags&verbs.SendInline != 0 { // which has no key
+			for i := range w.SGEs {
+				w.SGEs[i].Addr += r.mem[x.Local[i].Region].Addr() - r.base[x.Local[i].Region]
+			}
+		}
 		if r.p.UD {
 			if length(x.Local) > r.mtu { // whether that is reported depends on the device (UD-005)
 				continue
@@ -71,7 +79,7 @@ func (r *run) build(i, from, k int, list []Request) (wrs []verbs.SendWR, posted 
 			}
 		}
 		if names {
-			w.RemoteAddr, w.RKey = r.mem[x.Remote.Region].Addr()+uint64(x.Remote.Off), r.key(x.Remote, 1)
+			w.RemoteAddr, w.RKey = r.addr(x.Remote), r.key(x.Remote, 1)
 			m.Remote = r.piece(x.Remote)
 			if x.Remote.Window > 0 {
 				key, mw, ok := r.windowKey(x.Remote)
@@ -207,7 +215,7 @@ func (r *run) certain(i int) {
 func (r *run) take(i, n int, id uint64) {
 	for !r.ended {
 		var wc [1]verbs.WC
-		got, err := r.cqs[n].PollWait(r.c.T, wc[:], patience)
+		got, err := r.wait(n, wc[:], patience)
 		kit.Must(r.c, "poll_cq", err)
 		if got == 0 {
 			r.judge(i, "ibv_poll_cq", r.cm[n].Empty())
@@ -243,9 +251,9 @@ func (r *run) poll(i, n, count int) {
 	for left := count; left > 0 && !r.ended; {
 		got, err := 0, error(nil)
 		if least, _ := r.cm[n].Waiting(); least > 0 {
-			got, err = r.cqs[n].PollWait(r.c.T, wc[:min(left, len(wc))], patience)
+			got, err = r.wait(n, wc[:min(left, len(wc))], patience)
 		} else {
-			got, err = r.cqs[n].Poll(r.c.T, wc[:min(left, len(wc))])
+			got, err = r.pollOnce(n, wc[:min(left, len(wc))])
 		}
 		kit.Must(r.c, "poll_cq", err)
 		for j := range wc[:got] {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rdmasim/rdmasim/conformance/kit"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -20,7 +21,11 @@ func (p *Program) Source(name string, d *Difference) string {
 	o := p.options()
 	fmt.Fprintf(&b, "o := kit.Default()\no.MTU, o.RNRRetry, o.RetryCnt, o.Timeout, o.MinRNRTimer, o.SigAll = %d, %d, %d, %d, %d, %t\n", o.MTU, o.RNRRetry, o.RetryCnt, o.Timeout, o.MinRNRTimer, o.SigAll)
 	fmt.Fprintf(&b, "o.Cap = verbs.QPCap{MaxSendWR: %d, MaxRecvWR: %d, MaxSendSGE: %d, MaxRecvSGE: %d, MaxInline: %d}\n", o.Cap.MaxSendWR, o.Cap.MaxRecvWR, o.Cap.MaxSendSGE, o.Cap.MaxRecvSGE, o.Cap.MaxInline)
+	if p.PSN > 0 || p.RdAtomic > 0 {
+		fmt.Fprintf(&b, "o.PSN, o.RdAtomic = %d, %d\n", o.PSN, o.RdAtomic)
+	}
 	b.WriteString("e := kit.Open(c)\n")
+	p.sourceShape(&b)
 	ch := ""
 	if slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Kind == StepArm || s.Kind == StepEvent }) {
 		b.WriteString("ch := e.Channel(c)\n")
@@ -49,15 +54,15 @@ func (p *Program) Source(name string, d *Difference) string {
 	}
 	fmt.Fprintf(&b, "p.A.Opt.Access, p.B.Opt.Access = %s, %s\np.Connect(c)\n", flagWords(uint64(p.Access[0]), accessWords, "verbs.AccessFlags"),
 		flagWords(uint64(p.Access[1]), accessWords, "verbs.AccessFlags"))
-	if p.IPv6 || p.Class > 0 || p.Hops > 0 {
-		fmt.Fprintf(&b, "// the path: IPv6 %t, traffic class %d, hop limit %d\n", p.IPv6, p.Class, p.Hops)
+	if p.IPv6 || p.Class > 0 || p.Hops > 0 || p.Flow > 0 || p.SL > 0 {
+		fmt.Fprintf(&b, "// the path: IPv6 %t, traffic class %d, hop limit %d, flow label %#x, service level %d\n", p.IPv6, p.Class, p.Hops, p.Flow, p.SL)
 	}
 	if p.UD && slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Kind == StepSend }) {
 		fmt.Fprintf(&b, "way := e.AHTo(e.LocalAddr)\nway.GRH.TrafficClass = %d\nah := e.CreateAH(c, way)\n", p.Class)
 	}
 	b.WriteString("var m []*kit.Buffer\n")
 	if slices.ContainsFunc(p.Steps, func(s Step) bool {
-		return !slices.Contains([]string{StepDereg, StepRereg, StepLimit, StepEvent}, s.Kind) && (s.Kind != StepRecv || !p.SRQ)
+		return !slices.Contains([]string{StepDereg, StepReg, StepRereg, StepEvict, StepAdvise, StepLimit, StepEvent}, s.Kind) && (s.Kind != StepRecv || !p.SRQ)
 	}) {
 		b.WriteString("q := [2]*kit.QP{p.A, p.B}\n")
 	}
@@ -82,6 +87,24 @@ func (p *Program) Source(name string, d *Difference) string {
 		return b.String()
 	}
 	return string(out)
+}
+
+// sourceShape says in comments what the case has to make in another way than the kit does.
+func (p *Program) sourceShape(b *strings.Builder) {
+	if p.CQ.Extended {
+		fmt.Fprintf(b, "// CQs by ibv_create_cq_ex, polled by ibv_start_poll: entries of 128 bytes %t, compressed in format %d\n", p.CQ.Wide, p.CQ.Compressed)
+	}
+	if p.Domain {
+		b.WriteString("o.PD = e.AllocTD(c).PD\n")
+	}
+	if p.RdAtomic == tooMany {
+		b.WriteString("// each transition asks first for one READ more than the device has\n")
+	}
+	for i, m := range p.Regions {
+		if m.Off > 0 || m.Place > 0 || m.Paged || m.Size != p.Regions[0].Size {
+			fmt.Fprintf(b, "// m[%d]: %d bytes from byte %d of its page on, place %d, on demand %t\n", i, m.Size, m.Off, m.Place, m.Paged)
+		}
+	}
 }
 
 // sourceOther writes the steps that are one call.
@@ -111,7 +134,24 @@ func sourceOther(b *strings.Builder, i int, s *Step) {
 			number = fmt.Sprintf("s.Caps().MaxWR+uint32(%d)", max(0, s.N))
 		}
 		observe("modify_srq", fmt.Sprintf("s.Modify(c.T, verbs.SRQAttr{Limit: uint32(max(0, %s))}, verbs.SRQMaskLimit)", number))
+	case StepReg:
+		x := s.Pieces[0]
+		fmt.Fprintf(b, "// m[%d] is registered anew: %d bytes from byte %d on, access %s, place %d\n", x.Region, x.Len, x.Off, flagWords(uint64(s.Access), accessWords, "verbs.AccessFlags"), s.N%places)
+	case StepEvict:
+		observe("madvise", fmt.Sprintf("m[%d].Pages(c).Advise(c.T, %d, %d, verbs.AdviceDontNeed)", s.Region, max(0, s.N-1)*kit.Page, memorySize-max(0, s.N-1)*kit.Page))
+	case StepAdvise:
+		observe("advise_mr", fmt.Sprintf("e.PD.AdviseMR(c.T, %d, verbs.AdviseFlush, %s)", s.N, sourcePieces(s.Pieces)))
 	case StepRereg:
+		if len(s.Pieces) > 0 {
+			x := s.Pieces[0]
+			observe("rereg_mr", fmt.Sprintf("m[%d].MR.Rereg(c.T, verbs.ReregTranslation, nil, m[%d].Addr(%d), %d, 0)", s.Region, s.Region, x.Off, x.Len))
+			return
+		}
+		if s.All || s.N > 0 {
+			pd := map[bool]string{true: "e.PD", false: "e.AllocPD(c)"}[s.All]
+			observe("rereg_mr", fmt.Sprintf("m[%d].MR.Rereg(c.T, verbs.ReregPD, %s, 0, 0, 0)", s.Region, pd))
+			return
+		}
 		observe("rereg_mr", fmt.Sprintf("m[%d].MR.Rereg(c.T, verbs.ReregAccess, nil, 0, 0, %s)", s.Region, flagWords(uint64(s.Access), accessWords, "verbs.AccessFlags")))
 	case StepModify:
 		a := s.attributes()

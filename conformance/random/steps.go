@@ -55,8 +55,14 @@ func (r *run) step(i int, s *Step) {
 				r.mrs[s.Region] = nil
 			}
 		}
+	case StepReg:
+		r.regAgain(i, s)
 	case StepRereg:
 		r.rereg(i, s)
+	case StepEvict:
+		r.evict(i, s)
+	case StepAdvise:
+		r.advise(i, s)
 	case StepRestart:
 		r.restart(i)
 	case StepRenew:
@@ -119,7 +125,7 @@ func (r *run) granted(s *Step) []Request {
 		x.Local = slices.Clone(x.Local)
 		first, rest := &x.Local[0], length(x.Local[1:])
 		first.Len = min(max(0, int(r.qm[s.Side].Cap.MaxInline)+x.Most-2-rest), maxLen)
-		first.Off = min(first.Off, regionSize+guard-first.Len)
+		first.Off = min(first.Off, memorySize-first.Len)
 	}
 	return list
 }
@@ -174,22 +180,6 @@ func (r *run) query(i, k int) {
 
 const allAttributes = verbs.QPMaskState | verbs.QPMaskAccessFlags | verbs.QPMaskPathMTU | verbs.QPMaskDestQPN | verbs.QPMaskTimeout | verbs.QPMaskRetryCnt |
 	verbs.QPMaskRNRRetry | verbs.QPMaskMinRNRTimer | verbs.QPMaskMaxQPRdAtomic | verbs.QPMaskMaxDestRdAtomic | verbs.QPMaskPort | verbs.QPMaskQKey
-
-// rereg is ibv_rereg_mr of the access, if the provider has it.
-func (r *run) rereg(i int, s *Step) {
-	m := r.mrs[s.Region]
-	if m == nil || r.rm[s.Region].Windows() > 0 {
-		return
-	}
-	err := m.Rereg(r.c.T, verbs.ReregAccess, nil, 0, 0, s.Access)
-	r.call("step %d: rereg m%d: %s", i+1, s.Region, errnoName(err))
-	r.judge(i, "ibv_rereg_mr", r.rm[s.Region].Rereg(s.Access, err))
-	if keys := [2]uint32{m.LKey(), m.RKey()}; keys != r.keys[s.Region] { // what was posted with those before has none
-		again := *r.rm[s.Region]
-		r.rm[s.Region].Alive = false
-		r.rm[s.Region], r.keys[s.Region] = &again, keys
-	}
-}
 
 // limit is ibv_modify_srq and ibv_query_srq.
 func (r *run) limit(i int, s *Step) {
@@ -306,7 +296,7 @@ func (r *run) roomForRecv(i, side int, pieces []Piece) bool {
 	if r.world.Lossy && r.qm[side].State == verbs.QPSErr { // retries may have taken longer than the simulator looks for receives then
 		return false
 	}
-	if !r.usable(pieces) || r.qm[side].Posted() >= min(depth, queueDepth) {
+	if !r.usable(pieces) || !r.writable(pieces) || r.qm[side].Posted() >= min(depth, queueDepth) {
 		return false
 	}
 	for k := range r.qps {
@@ -355,7 +345,7 @@ func (r *run) judgeRecv(i, n, side int, pieces []Piece, err error) {
 func (r *run) sges(l []Piece) []verbs.SGE {
 	out := make([]verbs.SGE, 0, len(l))
 	for _, x := range l {
-		out = append(out, verbs.SGE{Addr: r.mem[x.Region].Addr() + uint64(x.Off), Length: uint32(x.Len), LKey: r.key(x, 0)})
+		out = append(out, verbs.SGE{Addr: r.addr(x), Length: uint32(x.Len), LKey: r.key(x, 0)})
 	}
 	return out
 }
