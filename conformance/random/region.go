@@ -94,6 +94,9 @@ func (r *run) regAgain(i int, s *Step) {
 	if r.mrs[n] != nil || r.rm[n].Alive || before == [2]uint32{} {
 		return
 	}
+	if r.waits() && (s.N%places != PlaceOwn || !r.writable(s.Pieces)) { // what waits may have the key that the region gets, and other addresses
+		return
+	}
 	old := r.rm[n]
 	r.rm[n] = &model.MR{World: r.world, Mem: old.Mem, Off: x.Off, Len: x.Len, Access: s.Access, Paged: old.Paged}
 	if r.register(i, n, s.N%places); r.mrs[n] == nil {
@@ -112,6 +115,11 @@ func (r *run) regAgain(i int, s *Step) {
 	}
 }
 
+// waits reports whether requests or receives wait.
+func (r *run) waits() bool {
+	return r.qm[0].Posted()+r.qm[1].Posted()+r.qm[0].Waiting()+r.qm[1].Waiting() > 0
+}
+
 // rereg is ibv_rereg_mr, if the provider has it.
 func (r *run) rereg(i int, s *Step) {
 	m, mm := r.mrs[s.Region], r.rm[s.Region]
@@ -123,6 +131,9 @@ func (r *run) rereg(i int, s *Step) {
 	case len(s.Pieces) > 0:
 		x := s.Pieces[0]
 		at := r.mem[s.Region].Addr() + uint64(x.Off)
+		if r.waits() && !r.writable([]Piece{{Region: s.Region}}) {
+			return
+		}
 		err = m.Rereg(r.c.T, verbs.ReregTranslation, nil, at, uint64(x.Len), 0)
 		if verdict = mm.Move(x.Off, x.Len, err); err == nil {
 			r.base[s.Region] = r.mem[s.Region].Addr()
