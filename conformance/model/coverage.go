@@ -59,7 +59,7 @@ func opOf(op verbs.WROpcode) Op {
 
 // Rows of the table: states of queue pairs, CQs, SRQs and regions.
 const (
-	qpRows  = 3 * 4 * 8
+	qpRows  = 4 * 4 * 8
 	cqRows  = 3 * 2 * 3
 	srqRows = 2 * 2 * 2
 	mrRows  = 6
@@ -147,14 +147,18 @@ func (c *Coverage) Missing(ops ...Op) bool {
 func possible(row int, op Op) bool {
 	switch {
 	case row < qpRows:
-		reliable := row/32 == 0
+		reliable := row/32 == 0 || row/32 == 3
 		switch op {
-		case OpSend, OpPostRecv, OpTransition, OpModify, OpQuery, OpDestroy:
+		case OpPostRecv:
+			return row/32 < 3
+		case OpSend, OpTransition, OpModify, OpQuery, OpDestroy:
 			return true
 		case OpWrite:
-			return row/32 < 2
-		case OpRead, OpAtomic, OpBind:
+			return row/32 != 2
+		case OpRead, OpAtomic:
 			return reliable
+		case OpBind:
+			return row/32 == 0
 		}
 		return false
 	case row < qpRows+cqRows:
@@ -181,6 +185,8 @@ func (q *QP) state() int {
 		t = 1
 	case verbs.QPTUD:
 		t = 2
+	case verbs.QPTXRCSend, verbs.QPTXRCRecv:
+		t = 3
 	}
 	switch q.State {
 	case verbs.QPSRTS, verbs.QPSRTR:
@@ -218,7 +224,7 @@ func (m *MR) state() int {
 func rowName(row int) string {
 	switch {
 	case row < qpRows:
-		text := []string{"RC", "UC", "UD"}[row/32] + " " + []string{"RESET", "RTS", "SQD/SQE", "ERR"}[row/8%4]
+		text := []string{"RC", "UC", "UD", "XRC"}[row/32] + " " + []string{"RESET", "RTS", "SQD/SQE", "ERR"}[row/8%4]
 		for i, word := range []string{"unpolled", "wrapped", "peer in ERR"} {
 			if row>>(2-i)&1 != 0 {
 				text += ", " + word

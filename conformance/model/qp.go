@@ -28,11 +28,13 @@ type QP struct {
 	attr  verbs.QPAttr
 	known verbs.QPAttrMask // of attr
 
-	may   []verbs.QPState // states in which it may be; State is one of them
-	sends []Request       // that wait, for a state or for a choice
-	gone  bool            // destroyed
-	held  bool            // a choice has to be seen first
-	recvs []recvWR
+	may       []verbs.QPState // states in which it may be; State is one of them
+	sends     []Request       // that wait, for a state or for a choice
+	gone      bool            // destroyed
+	named     []*SRQ          // of the target of an XRC connection: those of its domain
+	namedDone []*workQueue
+	held      bool // a choice has to be seen first
+	recvs     []recvWR
 
 	sendDone, recvDone *workQueue
 	posted, freed      int // send requests ever
@@ -53,6 +55,7 @@ type Request struct {
 	Bind             *Bind  // of WRBindMW and WRLocalInv
 	Inv              *MW    // of WRSendInv: a window of the peer that is bound; Imm is its key
 	QKey             uint32 // of a datagram
+	SRQ              *SRQ   // that a request of an XRC connection names; nil: none has the number
 	Header           []byte // of a datagram: the routing header, as far as HeaderKnown has a bit for the byte
 	HeaderKnown      uint64
 	seq              int
@@ -108,8 +111,11 @@ func (q *QP) Destroy(err error) error {
 		q.leave()
 		q.gone = true
 		q.World.forget(q)
-		for _, c := range []*CQ{q.SendCQ, q.RecvCQ} {
-			c.drop()
+		if q.SendCQ != nil {
+			q.SendCQ.drop()
+		}
+		for _, d := range q.queues() {
+			d.cq().drop()
 		}
 	}
 	return errnoIn(&ruleState, err, 0)
@@ -119,7 +125,9 @@ func (q *QP) Destroy(err error) error {
 func (q *QP) leave() {
 	q.sends, q.recvs, q.held, q.may = nil, nil, false, nil
 	q.sendDone.forget()
-	q.recvDone.forget()
+	for _, d := range q.queues() {
+		d.forget()
+	}
 	q.State = verbs.QPSReset
 	q.posted, q.freed, q.used = 0, 0, 0
 }
@@ -134,8 +142,11 @@ func (q *QP) Query(a *verbs.QPAttr, err error) error {
 		return err
 	}
 	rights := remoteAccess
-	if q.Type != verbs.QPTRC { // which reads and atomics do not concern
+	switch q.Type { // which reads and atomics do not concern, or nothing does
+	case verbs.QPTUC, verbs.QPTUD:
 		rights = verbs.AccessRemoteWrite
+	case verbs.QPTXRCSend:
+		rights = 0
 	}
 	route, local := verbs.QPAttrMask(0), verbs.QPMaskAV
 	if q.attr.AH.IsGlobal {
@@ -204,11 +215,15 @@ func (q *QP) maybe(l ...verbs.QPState) {
 
 // Modify judges ibv_modify_qp.
 func (q *QP) Modify(a *verbs.QPAttr, mask verbs.QPAttrMask, err error) error {
+	mask &^= ignored(q.Type)
 	op, to := OpModify, q.State
 	if mask&verbs.QPMaskState != 0 {
 		op, to = OpTransition, a.State
 	}
 	q.World.Cover.add(q.state(), op)
+	if mask == 0 && q.State == verbs.QPSErr { // the driver may take it for alive still, and the device knows
+		return errnoIn(&ruleModify, err, 0, syscall.EINVAL)
+	}
 	if !legal(q.Type, q.State, to, mask) {
 		return errnoIn(&ruleModify, err, syscall.EINVAL)
 	}
@@ -269,7 +284,9 @@ func (q *QP) fail() {
 
 // flushReceives completes the receives of a queue pair that is in ERR.
 func (q *QP) flushReceives() {
-	if q.SRQ != nil {
+	if q.named != nil {
+		q.World.allow(verbs.EventQPLastWQEReached, q, 0, &ruleLastWQE)
+	} else if q.SRQ != nil {
 		q.World.allow(verbs.EventQPLastWQEReached, q, 1, &ruleLastWQE)
 	}
 	for _, r := range q.recvs {
@@ -344,7 +361,7 @@ func (q *QP) refuses(r *Request) bool {
 
 // mayRefuse reports whether a request, with n before it in its call, may be refused.
 func (q *QP) mayRefuse(r *Request, n int) bool {
-	return q.Outstanding()+n >= int(q.Cap.MaxSendWR) || q.State < verbs.QPSRTS || q.Type != verbs.QPTRC && !unreliable(r.Op) ||
+	return q.Outstanding()+n >= int(q.Cap.MaxSendWR) || q.State < verbs.QPSRTS || !reliableType(q.Type) && !unreliable(r.Op) ||
 		atomic(r.Op) && r.Remote.Off%8 != 0 || // p:rxe/rxe.c
 		r.Bind != nil && r.Bind.faulty() || len(r.Local) > int(q.Cap.MaxSendSGE) // which inline data by ibv_wr_* may have (p:mlx5/qp.c)
 }
@@ -367,7 +384,7 @@ func (q *QP) run() {
 			q.sendDone.add(entry{id: r.ID, seq: r.seq, statuses: set(verbs.WCWRFlushErr), rule: &ruleFlush})
 		case r.Bind != nil:
 			q.window(&r)
-		case q.Type == verbs.QPTRC:
+		case reliableType(q.Type):
 			q.reliable(&r)
 		default:
 			q.unreliable(&r)

@@ -31,6 +31,7 @@ var (
 	ruleAligned     = Rule{"an atomic's address is a multiple of 8", "t:test_atomic.py; p:rxe/rxe.c"}
 	ruleRNR         = Rule{"a request without a receive ends with RNR_RETRY_EXC_ERR after its retries", "IBTA RNR NAK; man:ibv_modify_qp.3"}
 	ruleRetry       = Rule{"a request that nobody answers ends with RETRY_EXC_ERR after its retries", "IBTA timeout; man:ibv_modify_qp.3"}
+	ruleNamed       = Rule{"a request of an XRC connection that names no SRQ of the target's domain fails", "IBTA XRC; k:sw/rxe (proposal, linux-rdma 2021-07-30, 13/13)"}
 	ruleTooLong     = Rule{"a message longer than its receive fails at both ends: REM_INV_REQ_ERR and LOC_LEN_ERR", "IBTA responder length check"}
 	ruleRecvKey     = Rule{"a receive whose pieces fail their checks gives LOC_PROT_ERR, and REM_OP_ERR at the requester", "IBTA responder errors"}
 	ruleUCDrop      = Rule{"a UC or UD message that the receiver cannot take is dropped, and its sender succeeds", "IBTA UC; IBTA UD responder"}

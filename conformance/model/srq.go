@@ -18,6 +18,7 @@ type recvWR struct {
 type SRQ struct {
 	World *World
 	Cap   int // as granted
+	CQ    *CQ // of an XRC SRQ
 	SGEs  int // most of a receive, as granted; 0: not known
 	Most  int // max_wr of ibv_query_srq, which counts spare receives of the driver
 	list  []recvWR

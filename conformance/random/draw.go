@@ -173,8 +173,10 @@ func (d *Draw) Program(seed, number uint64) Program {
 		if has.UC {
 			p.UC, p.Atomic = true, false
 		}
+	case 6:
+		p.XRC = has.XRC
 	}
-	if w := verbs.MWType(r.IntN(6)); !p.UC && !p.UD && (w == verbs.MWType1 && has.MW1 || w == verbs.MWType2 && has.MW2) {
+	if w := verbs.MWType(r.IntN(6)); !p.UC && !p.UD && !p.XRC && (w == verbs.MWType1 && has.MW1 || w == verbs.MWType2 && has.MW2) {
 		p.Window = w
 	}
 	p.CQE, p.Depth, p.Shared, p.Extended = mostly(r, sizes), mostly(r, depths), r.oneIn(4), r.oneIn(3)
@@ -209,8 +211,8 @@ func fault(r source) Fault {
 }
 
 // underWay are requests that a change of the state meets.
-func underWay(r source, p *Program) []Request {
-	if p.UC || p.UD || r.oneIn(2) {
+func underWay(r source, p *Program, side int) []Request {
+	if p.UC || p.UD || p.XRC && side == 1 || r.oneIn(2) {
 		return nil
 	}
 	return slices.DeleteFunc(list(r.between(1, 3), func() Request { return request(r, p) }), func(x Request) bool { return x.sends() })
@@ -218,10 +220,11 @@ func underWay(r source, p *Program) []Request {
 
 func (d *Draw) step(r source, p *Program) Step {
 	kind := pick(r, d.kinds)
-	if p.SRQ && r.oneIn(8) {
+	shared := p.SRQ || p.XRC
+	if shared && r.oneIn(8) {
 		kind = StepLimit
 	}
-	if kind == StepLimit && !p.SRQ {
+	if kind == StepLimit && !shared || kind == StepDrain && p.XRC {
 		kind = StepRecv
 	}
 	if kind == StepBind && p.Window == 0 {
@@ -231,7 +234,7 @@ func (d *Draw) step(r source, p *Program) Step {
 		kind = StepRecv
 	}
 	s := Step{Kind: kind}
-	if kind != StepRestart && kind != StepEvent && kind != StepLimit {
+	if kind != StepRestart && kind != StepEvent && (kind != StepLimit || p.XRC) && (kind != StepSend || !p.XRC) {
 		s.Side = r.IntN(2)
 	}
 	switch kind {
@@ -255,7 +258,7 @@ func (d *Draw) step(r source, p *Program) Step {
 		s.List = list(r.few(1, maxList), func() Request { return request(r, p) })
 		s.Leave = r.oneIn(2)
 		switch {
-		case p.RNRRetry == lateRetries && r.oneIn(4):
+		case p.RNRRetry == lateRetries && !p.XRC && r.oneIn(4):
 			x := request(r, p)
 			for !x.sends() {
 				x = request(r, p)
@@ -283,13 +286,13 @@ func (d *Draw) step(r source, p *Program) Step {
 		s.N = r.between(-1, 2)
 	case StepRenew:
 		s.N = max(0, r.between(-2, maxList))
-		s.All, s.Leave = r.oneIn(3), r.oneIn(2)
-		s.List = underWay(r, p)
+		s.All, s.Leave = r.oneIn(3) && !p.XRC, r.oneIn(2)
+		s.List = underWay(r, p, s.Side)
 	case StepError:
-		s.List = underWay(r, p)
+		s.List = underWay(r, p, s.Side)
 	case StepDrain:
 		s.N = r.IntN(2)
-		s.List = underWay(r, p)
+		s.List = underWay(r, p, s.Side)
 	case StepModer:
 		s.Recv = r.oneIn(2)
 		s.N, s.Period = pick(r, []int{0, 1, 2, 3, 4, 16}), pick(r, []int{0, 1, 16, 1000})
@@ -340,7 +343,7 @@ func landing(r source, p *Program, l []Piece) []Piece {
 // receive is the pieces of a receive.
 func receive(r source, p *Program) []Piece {
 	l := landing(r, p, pieces(r, p))
-	if p.SRQ { // libmlx5 posts an empty piece to an SRQ with a byte count of 0, which the device takes for 2 GiB
+	if p.SRQ || p.XRC { // libmlx5 posts an empty piece to an SRQ with a byte count of 0, which the device takes for 2 GiB
 		l = slices.DeleteFunc(l, func(x Piece) bool { return x.Len == 0 })
 	}
 	return l
@@ -393,6 +396,11 @@ func request(r source, p *Program) Request {
 		n -= 2
 	}
 	x := Request{Op: operations[r.IntN(n)]}
+	if p.XRC {
+		if x.SRQ = r.IntN(2); r.oneIn(32) {
+			x.SRQ = noSRQ
+		}
+	}
 	for _, f := range []verbs.SendFlags{verbs.SendSignaled, verbs.SendFence, verbs.SendSolicited} {
 		if r.oneIn(2) {
 			x.Flags |= f

@@ -42,6 +42,11 @@ type run struct {
 	srq *kit.SRQ // nil: each side has a receive queue
 	sm  *model.SRQ
 
+	domainXRC *kit.XRCD // of XRC, with its SRQs
+	named     [2]verbs.SRQ
+	namedM    [2]*model.SRQ
+	numbers   [3]uint32
+
 	ahs   [2]verbs.AH // of UD: to side 0 and 1
 	last  *kit.Buffer // of UC: where the request behind those of a step writes its number
 	lastM *model.MR
@@ -197,6 +202,9 @@ func (r *run) open() {
 		}
 	}
 	r.createCQs(o.CQE)
+	if p.XRC {
+		r.openXRC()
+	}
 	if p.SRQ {
 		r.srq = e.CreateSRQ(c, p.depth(), p.sges())
 		r.sm = &model.SRQ{World: r.world, Cap: int(r.srq.Caps().MaxWR), SGEs: int(r.srq.Caps().MaxSGE)}
@@ -288,7 +296,13 @@ func (r *run) cq(side int, recv bool) int {
 
 // create makes both queue pairs.
 func (r *run) create(o kit.Options) {
+	if r.p.XRC {
+		r.createXRC(o)
+	}
 	for k := range r.qps {
+		if r.p.XRC {
+			break
+		}
 		o.Access = r.p.Access[k]
 		o.SendCQ, o.RecvCQ = r.cqs[r.cq(k, false)], r.cqs[r.cq(k, true)]
 		q := r.env.CreateQP(r.c, o)
@@ -368,6 +382,8 @@ func (p *Program) options() kit.Options {
 		o.Type = verbs.QPTUC
 	case p.UD:
 		o.Type = verbs.QPTUD
+	case p.XRC:
+		o.Type = verbs.QPTXRCSend
 	}
 	if p.Extended {
 		if o.SendOps = sendOps[o.Type]; p.Window == verbs.MWType2 {
@@ -380,7 +396,9 @@ func (p *Program) options() kit.Options {
 }
 
 // sendOps are the operations of drawn programs: a provider may lack others.
-var sendOps = map[verbs.QPType]uint64{verbs.QPTUD: kit.OpsUD, verbs.QPTUC: opsUC, verbs.QPTRC: opsUC | verbs.QPExRDMARead | verbs.QPExAtomicCmpSwp | verbs.QPExAtomicFetchAdd}
+var sendOps = map[verbs.QPType]uint64{verbs.QPTUD: kit.OpsUD, verbs.QPTUC: opsUC, verbs.QPTXRCSend: opsRC, verbs.QPTRC: opsRC}
+
+const opsRC = opsUC | verbs.QPExRDMARead | verbs.QPExAtomicCmpSwp | verbs.QPExAtomicFetchAdd
 
 const opsUC = verbs.QPExSend | verbs.QPExSendImm | verbs.QPExRDMAWrite | verbs.QPExRDMAWriteImm
 

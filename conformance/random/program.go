@@ -45,7 +45,8 @@ const (
 // Program is what a process does with two connected queue pairs, A (side 0) and B (side 1), and regions that both use.
 type Program struct {
 	UC                bool   `json:",omitempty"` // they are of type UC
-	UD                bool   `json:",omitempty"` // they are of type UD; of RC if neither
+	UD                bool   `json:",omitempty"` // they are of type UD
+	XRC               bool   `json:",omitempty"` // they are an XRC sender and its target; of RC if none of these
 	IPv6              bool   `json:",omitempty"` // their path is between GIDs of IPv6 addresses
 	Class             uint8  `json:",omitempty"` // traffic class of the path
 	Flow              uint32 `json:",omitempty"` // flow label of the path
@@ -135,6 +136,7 @@ type Request struct {
 	Local      []Piece         `json:",omitempty"`
 	Remote     Piece           // its length is that of the local pieces
 	BadQKey    bool            `json:",omitempty"` // of a datagram
+	SRQ        int             `json:",omitempty"` // of XRC: that of the side, or noSRQ
 	Most       int             `json:",omitempty"` // of inline data: its first piece is as long as was granted, less 2 and this; 0: as it says
 	Imm        uint32          `json:",omitempty"`
 	CompareAdd uint64          `json:",omitempty"`
@@ -290,6 +292,11 @@ func (p *Program) Valid() error {
 	if p.Inline < 0 || p.Inline > maxNumber {
 		return fmt.Errorf("%d bytes of inline data, at most %d", p.Inline, maxNumber)
 	}
+	if p.XRC {
+		if err := p.validXRC(); err != nil {
+			return err
+		}
+	}
 	if p.UC && p.UD {
 		return errors.New("queue pairs of type UC and UD")
 	}
@@ -333,6 +340,9 @@ func (p *Program) validStep(s Step, piece func(Piece) error) error {
 		if r.Most < 0 || r.Most > 3 || r.Most > 0 && (r.Flags&verbs.SendInline == 0 || len(r.Local) == 0) {
 			return fmt.Errorf("inline data of kind %d: 0 to 3, with a piece", r.Most)
 		}
+		if r.SRQ < 0 || r.SRQ > noSRQ || r.SRQ > 0 && !p.XRC {
+			return fmt.Errorf("SRQ %d", r.SRQ)
+		}
 		if r.Op == verbs.WRSendInv && (p.Window != verbs.MWType2 || r.Remote.Window == 0) {
 			return errors.New("SEND_WITH_INV without a window of type 2")
 		}
@@ -364,7 +374,7 @@ func (p *Program) validStep(s Step, piece func(Piece) error) error {
 	if s.Kind == StepReg && (len(s.Pieces) != 1 || s.Pieces[0].Len == 0) || s.Kind == StepRereg && len(s.Pieces) > 1 || s.Kind == StepAdvise && (len(s.Pieces) != 1 || s.N < 0 || s.N > 2) || s.Kind == StepEvict && s.N < 0 {
 		return fmt.Errorf("%s %d with %d pieces", s.Kind, s.N, len(s.Pieces))
 	}
-	if s.Kind == StepLimit && !p.SRQ {
+	if s.Kind == StepLimit && !p.SRQ && !p.XRC {
 		return errors.New("a limit without an SRQ")
 	}
 	if s.Late < 0 || s.Late > maxDelay || s.Times > maxNumber && len(s.List) > 1 {

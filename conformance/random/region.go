@@ -117,7 +117,7 @@ func (r *run) regAgain(i int, s *Step) {
 
 // waits reports whether requests or receives wait.
 func (r *run) waits() bool {
-	return r.qm[0].Posted()+r.qm[1].Posted()+r.qm[0].Waiting()+r.qm[1].Waiting() > 0
+	return r.receives(0)+r.receives(1)+r.qm[0].Waiting()+r.qm[1].Waiting() > 0
 }
 
 // rereg is ibv_rereg_mr, if the provider has it.

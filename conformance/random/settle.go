@@ -78,6 +78,7 @@ func (r *run) build(i, from, k int, list []Request) (wrs []verbs.SendWR, posted 
 				m.QKey ^= 1
 			}
 		}
+		r.name(x.SRQ, &w, &m)
 		if names {
 			w.RemoteAddr, w.RKey = r.addr(x.Remote), r.key(x.Remote, 1)
 			m.Remote = r.piece(x.Remote)
@@ -163,6 +164,7 @@ func (r *run) lastOf(i int) (w verbs.SendWR, m model.Request) {
 	w = verbs.SendWR{ID: idOf(i, marker), Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled}
 	m = model.Request{ID: w.ID, Op: w.Opcode, Flags: w.Flags}
 	m.Remote.Mem, m.Remote.MR = r.mm[0], r.rm[0]
+	r.name(0, &w, &m)
 	if r.last != nil {
 		r.sent++
 		number := kit.HostWordBytes(r.sent)
@@ -237,6 +239,9 @@ func (r *run) completion(i, n int, w *verbs.WC) {
 			k = 1
 		}
 		recv := w.ID&received != 0
+		if r.p.XRC && recv { // there is no order between SRQs
+			k = r.p.Steps[w.ID&^received>>8].Side
+		}
 		r.say(map[bool]string{false: "send queue of ", true: "receive queue of "}[recv]+side(k), "%s", describe(w, recv))
 	}
 	r.judge(i, "ibv_poll_cq", r.cm[n].Completion(w))
@@ -315,6 +320,12 @@ func (r *run) asyncEvents(i int) {
 			for n, cq := range r.cqs {
 				if cq == ev.CQ {
 					object = r.cm[n]
+				}
+			}
+		case ev.SRQ != nil && r.p.XRC:
+			for k, s := range r.named {
+				if s == ev.SRQ {
+					object = r.namedM[k]
 				}
 			}
 		case ev.SRQ != nil:

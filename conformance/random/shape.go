@@ -170,7 +170,7 @@ func (d *Draw) shape(r source, p *Program) {
 		}
 	}
 	p.Domain = has.TD && r.oneIn(4)
-	paged := has.ODP && !p.UC && !p.UD && len(p.Faults) == 0 && r.oneIn(6)
+	paged := has.ODP && !p.UC && !p.UD && !p.XRC && len(p.Faults) == 0 && r.oneIn(6)
 	p.Regions = list(r.between(1, maxRegions), func() Region {
 		x := Region{Size: mostly(r, regionSizes), Access: mostly(r, accesses), Off: mostly(r, regionOffs)}
 		if paged && r.oneIn(2) {

@@ -40,6 +40,9 @@ func (p *Program) Source(name string, d *Difference) string {
 	if p.UD {
 		b.WriteString("o.Type = verbs.QPTUD\n")
 	}
+	if p.XRC {
+		b.WriteString("// the queue pairs are an XRC sender and its target, and the receives those of two XRC SRQs of the target's domain\n")
+	}
 	if p.SRQ {
 		fmt.Fprintf(&b, "s := e.CreateSRQ(c, %d, %d)\no.SRQ = s.SRQ\n", queueDepth, maxPieces)
 	}
@@ -108,7 +111,7 @@ func (p *Program) sourceShape(b *strings.Builder) {
 }
 
 // sourceOther writes the steps that are one call.
-func sourceOther(b *strings.Builder, i int, s *Step) {
+func (p *Program) sourceOther(b *strings.Builder, i int, s *Step) {
 	cq := fmt.Sprintf("q[%d].%s", s.Side, map[bool]string{false: "SendCQ", true: "RecvCQ"}[s.Recv])
 	number := fmt.Sprint(s.N)
 	switch s.Anchor {
@@ -132,6 +135,10 @@ func sourceOther(b *strings.Builder, i int, s *Step) {
 	case StepLimit:
 		if s.Anchor == AnchorCap {
 			number = fmt.Sprintf("s.Caps().MaxWR+uint32(%d)", max(0, s.N))
+		}
+		if p.XRC {
+			fmt.Fprintf(b, "// the limit of SRQ %d becomes %s\n", s.Side, number)
+			return
 		}
 		observe("modify_srq", fmt.Sprintf("s.Modify(c.T, verbs.SRQAttr{Limit: uint32(max(0, %s))}, verbs.SRQMaskLimit)", number))
 	case StepReg:
@@ -181,7 +188,7 @@ func (p *Program) sourceStep(b *strings.Builder, i int, s *Step) {
 	if s.Kind == StepError || s.Kind == StepDrain || s.Kind == StepRenew {
 		p.sourceUnderWay(b, i, s)
 	}
-	sourceOther(b, i, s)
+	p.sourceOther(b, i, s)
 	switch s.Kind {
 	case StepRecv:
 		queue := fmt.Sprintf("q[%d]", s.Side)
@@ -243,6 +250,9 @@ func (p *Program) sourceList(b *strings.Builder, i int, s *Step) {
 		}
 		if r.Op == verbs.WRSendInv {
 			fmt.Fprintf(b, ", Imm: 0 /* the key of window %d */", r.Remote.Window)
+		}
+		if p.XRC {
+			fmt.Fprintf(b, ", XRCRemoteSRQN: 0 /* the number of SRQ %d; %d: of none */", r.SRQ, noSRQ)
 		}
 		if r.Imm != 0 {
 			fmt.Fprintf(b, ", Imm: %#x", r.Imm)

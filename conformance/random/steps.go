@@ -184,20 +184,21 @@ const allAttributes = verbs.QPMaskState | verbs.QPMaskAccessFlags | verbs.QPMask
 // limit is ibv_modify_srq and ibv_query_srq.
 func (r *run) limit(i int, s *Step) {
 	n := s.N
+	srq, sm := r.shared(s.Side)
 	switch s.Anchor {
 	case AnchorWaiting:
-		n += r.sm.Posted()
+		n += sm.Posted()
 	case AnchorCap:
-		n += r.sm.Cap
+		n += sm.Cap
 	}
 	n = max(0, n)
-	err := r.srq.Modify(r.c.T, verbs.SRQAttr{Limit: uint32(n)}, verbs.SRQMaskLimit)
+	err := srq.Modify(r.c.T, verbs.SRQAttr{Limit: uint32(n)}, verbs.SRQMaskLimit)
 	r.call("step %d: modify_srq to limit %d: %s", i+1, n, errnoName(err))
-	if !r.judge(i, fmt.Sprintf("ibv_modify_srq to limit %d", n), r.sm.Modify(n, err)) {
+	if !r.judge(i, fmt.Sprintf("ibv_modify_srq to limit %d", n), sm.Modify(n, err)) {
 		return
 	}
-	a, err := r.srq.Query(r.c.T)
-	r.judge(i, "ibv_query_srq", r.sm.Query(a, err))
+	a, err := srq.Query(r.c.T)
+	r.judge(i, "ibv_query_srq", sm.Query(a, err))
 }
 
 // restart drains both queue pairs and connects them anew.
@@ -261,7 +262,7 @@ func (r *run) renew(i int, s *Step) {
 
 // left are the pieces of receives that stay when a side's queue pair ends: those in an SRQ.
 func (r *run) left(k int) []Piece {
-	if r.srq == nil {
+	if _, s := r.shared(k); s == nil {
 		return nil
 	}
 	return r.awaited[k]
@@ -272,7 +273,7 @@ func (r *run) reserved(n int) int {
 	_, most := r.cm[n].Waiting()
 	for k, q := range r.qm {
 		if r.cq(k, true) == n {
-			most += q.Posted()
+			most += r.receives(k)
 		}
 		if r.cq(k, false) == n {
 			most += q.Waiting()
@@ -290,13 +291,13 @@ func (r *run) recv(i, n int, s *Step) {
 // roomForRecv makes room for a receive of a side in its queue and its CQ, by polling.
 func (r *run) roomForRecv(i, side int, pieces []Piece) bool {
 	depth := int(r.qm[side].Cap.MaxRecvWR)
-	if r.srq != nil {
-		depth = r.sm.Cap
+	if _, s := r.shared(side); s != nil {
+		depth = s.Cap
 	}
 	if r.world.Lossy && r.qm[side].State == verbs.QPSErr { // retries may have taken longer than the simulator looks for receives then
 		return false
 	}
-	if !r.usable(pieces) || !r.writable(pieces) || r.qm[side].Posted() >= min(depth, queueDepth) {
+	if !r.usable(pieces) || !r.writable(pieces) || r.receives(side) >= min(depth, queueDepth) {
 		return false
 	}
 	for k := range r.qps {
@@ -316,8 +317,8 @@ func (r *run) roomForRecv(i, side int, pieces []Piece) bool {
 // postRecv is ibv_post_recv, or ibv_post_srq_recv.
 func (r *run) postRecv(i, n, side int, pieces []Piece) error {
 	post := r.qps[side].PostRecv
-	if r.srq != nil {
-		post = r.srq.PostRecv
+	if s, _ := r.shared(side); s != nil {
+		post = s.PostRecv
 	}
 	_, err := post(r.c.T, []verbs.RecvWR{{ID: idOf(i, n) | received, SGEs: r.sges(pieces)}})
 	r.call("step %d: post_recv: %s", i+1, errnoName(err))
@@ -327,8 +328,8 @@ func (r *run) postRecv(i, n, side int, pieces []Piece) error {
 // judgeRecv tells the model of a receive that was posted.
 func (r *run) judgeRecv(i, n, side int, pieces []Piece, err error) {
 	id := idOf(i, n) | received
-	if r.srq != nil {
-		err = r.sm.PostRecv(id, r.pieces(pieces), err)
+	if _, s := r.shared(side); s != nil {
+		err = s.PostRecv(id, r.pieces(pieces), err)
 	} else {
 		err = r.qm[side].PostRecv(id, r.pieces(pieces), err)
 	}
@@ -336,7 +337,7 @@ func (r *run) judgeRecv(i, n, side int, pieces []Piece, err error) {
 		return
 	}
 	for k := range r.awaited {
-		if k == side || r.srq != nil {
+		if k == side || r.srq != nil || r.p.XRC {
 			r.awaited[k] = append(r.awaited[k], pieces...)
 		}
 	}
