@@ -33,12 +33,13 @@ const (
 	OpBind
 	OpAdvise
 	OpEvict
+	OpGroup
 	opCount
 )
 
 var opNames = [opCount]string{"send", "write", "read", "atomic", "post_recv", "poll", "arm", "event", "resize", "moderate", "transition",
 	"modify", "query", "destroy", "limit", "dereg", "rereg", "bind", "advise",
-	"evict"}
+	"evict", "group"}
 
 // String returns the name in the table.
 func (o Op) String() string { return opNames[o] }
@@ -159,6 +160,8 @@ func possible(row int, op Op) bool {
 			return reliable
 		case OpBind:
 			return row/32 == 0
+		case OpGroup:
+			return row/32 == 2
 		}
 		return false
 	case row < qpRows+cqRows:

@@ -28,6 +28,7 @@ type QP struct {
 	attr  verbs.QPAttr
 	known verbs.QPAttrMask // of attr
 
+	member    bool            // of the multicast group
 	may       []verbs.QPState // states in which it may be; State is one of them
 	sends     []Request       // that wait, for a state or for a choice
 	gone      bool            // destroyed
@@ -55,6 +56,7 @@ type Request struct {
 	Bind             *Bind  // of WRBindMW and WRLocalInv
 	Inv              *MW    // of WRSendInv: a window of the peer that is bound; Imm is its key
 	QKey             uint32 // of a datagram
+	Group            bool   // of a datagram: it is to the group that members have joined
 	SRQ              *SRQ   // that a request of an XRC connection names; nil: none has the number
 	Header           []byte // of a datagram: the routing header, as far as HeaderKnown has a bit for the byte
 	HeaderKnown      uint64

@@ -35,6 +35,7 @@ var (
 	ruleTooLong     = Rule{"a message longer than its receive fails at both ends: REM_INV_REQ_ERR and LOC_LEN_ERR", "IBTA responder length check"}
 	ruleRecvKey     = Rule{"a receive whose pieces fail their checks gives LOC_PROT_ERR, and REM_OP_ERR at the requester", "IBTA responder errors"}
 	ruleUCDrop      = Rule{"a UC or UD message that the receiver cannot take is dropped, and its sender succeeds", "IBTA UC; IBTA UD responder"}
+	ruleGroup       = Rule{"a UD queue pair joins a multicast group and leaves it, and gets what is sent to the group in between", "man:ibv_attach_mcast.3.md; k:core/verbs.c"}
 	ruleReceived    = Rule{"a receive completes with the length, the immediate data and the operation of its message", "man:ibv_poll_cq.3"}
 
 	ruleOrder     = Rule{"completions of a work queue come once each, in the order of posting", "IBTA work queue ordering; man:ibv_poll_cq.3"}

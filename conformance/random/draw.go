@@ -67,6 +67,7 @@ var kinds = []struct {
 	{StepReg, 2, nil, nil},
 	{StepEvict, 2, []model.Op{model.OpEvict}, func(h Has) bool { return h.ODP }},
 	{StepAdvise, 1, []model.Op{model.OpAdvise}, func(h Has) bool { return h.ODP && h.Advise }},
+	{StepGroup, 1, []model.Op{model.OpGroup}, func(h Has) bool { return h.Mcast }},
 	{StepBind, 3, []model.Op{model.OpBind}, func(h Has) bool { return h.MW1 || h.MW2 }},
 	{StepDereg, 1, []model.Op{model.OpDereg}, nil},
 	{StepError, 1, []model.Op{model.OpTransition}, nil},
@@ -230,10 +231,19 @@ func (d *Draw) step(r source, p *Program) Step {
 	if kind == StepBind && p.Window == 0 {
 		kind = StepSend
 	}
+	if kind == StepGroup && !p.Group {
+		kind = StepSend
+	}
+	if p.Group && r.oneIn(12) {
+		kind = StepGroup
+	}
 	if (kind == StepEvict || kind == StepAdvise) && !p.paged() {
 		kind = StepRecv
 	}
 	s := Step{Kind: kind}
+	if kind == StepGroup {
+		s.N = min(1, r.IntN(3))
+	}
 	if kind != StepRestart && kind != StepEvent && (kind != StepLimit || p.XRC) && (kind != StepSend || !p.XRC) {
 		s.Side = r.IntN(2)
 	}
@@ -424,7 +434,7 @@ func request(r source, p *Program) Request {
 		x.Local = landing(r, p, x.Local)
 	}
 	if p.UD {
-		x.BadQKey = r.oneIn(8)
+		x.BadQKey, x.Group = r.oneIn(8), p.Group && r.oneIn(3)
 		if len(x.Local) > 1 && r.oneIn(2) { // short enough for a packet
 			x.Local = x.Local[:1]
 		}

@@ -47,7 +47,7 @@ type run struct {
 	namedM    [2]*model.SRQ
 	numbers   [3]uint32
 
-	ahs   [2]verbs.AH // of UD: to side 0 and 1
+	ahs   [3]verbs.AH // of UD: to side 0 and 1, and to the group
 	last  *kit.Buffer // of UC: where the request behind those of a step writes its number
 	lastM *model.MR
 	sent  uint64 // that number
@@ -161,6 +161,9 @@ func (s *Session) execute(c *spec.C, p *Program) *Outcome {
 	if !r.ended {
 		r.end(len(p.Steps))
 	}
+	for k := range r.qps {
+		r.leaveGroup(len(p.Steps), k)
+	}
 	for n := range r.mws {
 		r.dropWindow(n)
 	}
@@ -221,8 +224,12 @@ func (r *run) open() {
 		r.lastM = &model.MR{World: r.world, Mem: &model.Memory{Name: "last", Bytes: make([]byte, 16)}, Len: 16, Access: kit.AllAccess, Alive: true}
 	}
 	for k := range r.ahs {
-		if p.UD {
-			ah, err := e.PD.CreateAH(c.T, r.path(r.on.LocalAddr))
+		if p.UD && (k != toGroup || p.Group) {
+			to := r.path(r.on.LocalAddr)
+			if k == toGroup {
+				to = r.path(e.Group(r.group()))
+			}
+			ah, err := e.PD.CreateAH(c.T, to)
 			kit.Must(c, "create_ah", err)
 			kit.DestroyOnce(c, "destroy_ah", ah.Destroy)
 			r.ahs[k] = ah
@@ -263,10 +270,13 @@ func (r *run) path(to kit.Addr) verbs.AHAttr {
 
 // header is what is known of the routing header of a datagram: of an IPv4 address the packet's
 // header behind 20 bytes (UD-002).
-func (r *run) header() (b []byte, known uint64) {
+func (r *run) header(group bool) (b []byte, known uint64) {
 	b = make([]byte, verbs.GRHSize)
 	a := r.path(r.on.LocalAddr)
-	gid := a.GRH.DGID
+	gid, to := a.GRH.DGID, a.GRH.DGID
+	if group {
+		to = r.group()
+	}
 	switch {
 	case r.on.IB:
 		return b, 0
@@ -274,12 +284,12 @@ func (r *run) header() (b []byte, known uint64) {
 		b[0], b[1], b[7] = 6<<4|a.GRH.TrafficClass>>4, a.GRH.TrafficClass<<4|uint8(r.p.Flow>>16), a.GRH.HopLimit
 		b[2], b[3] = uint8(r.p.Flow>>8), uint8(r.p.Flow)
 		copy(b[8:], gid[:])
-		copy(b[24:], gid[:])
+		copy(b[24:], to[:])
 		return b, 1<<40 - 1<<7 | 3
 	}
 	b[21], b[28] = a.GRH.TrafficClass, a.GRH.HopLimit
 	copy(b[32:], gid[12:])
-	copy(b[36:], gid[12:])
+	copy(b[36:], to[12:])
 	return b, 0xff<<32 | 1<<28 | 1<<21
 }
 

@@ -32,6 +32,7 @@ const (
 	StepDrain   = "drain"    // the queue pair goes to SQD, with a notification if N is not 0, or back to RTS
 	StepModer   = "moderate" // ibv_modify_cq to N completions and Period microseconds
 	StepQuery   = "query"    // ibv_query_qp
+	StepGroup   = "group"    // ibv_attach_mcast, or ibv_detach_mcast if N is 0
 	StepBind    = "bind"     // a window is bound to the piece; to one without length: it is free
 )
 
@@ -48,6 +49,7 @@ type Program struct {
 	UD                bool   `json:",omitempty"` // they are of type UD
 	XRC               bool   `json:",omitempty"` // they are an XRC sender and its target; of RC if none of these
 	IPv6              bool   `json:",omitempty"` // their path is between GIDs of IPv6 addresses
+	Group             bool   `json:",omitempty"` // of UD: there is a multicast group
 	Class             uint8  `json:",omitempty"` // traffic class of the path
 	Flow              uint32 `json:",omitempty"` // flow label of the path
 	SL                uint8  `json:",omitempty"` // service level of the path
@@ -136,6 +138,7 @@ type Request struct {
 	Local      []Piece         `json:",omitempty"`
 	Remote     Piece           // its length is that of the local pieces
 	BadQKey    bool            `json:",omitempty"` // of a datagram
+	Group      bool            `json:",omitempty"` // a datagram to the multicast group
 	SRQ        int             `json:",omitempty"` // of XRC: that of the side, or noSRQ
 	Most       int             `json:",omitempty"` // of inline data: its first piece is as long as was granted, less 2 and this; 0: as it says
 	Imm        uint32          `json:",omitempty"`
@@ -340,6 +343,9 @@ func (p *Program) validStep(s Step, piece func(Piece) error) error {
 		if r.Most < 0 || r.Most > 3 || r.Most > 0 && (r.Flags&verbs.SendInline == 0 || len(r.Local) == 0) {
 			return fmt.Errorf("inline data of kind %d: 0 to 3, with a piece", r.Most)
 		}
+		if r.Group && !p.Group {
+			return errors.New("a datagram to no group")
+		}
 		if r.SRQ < 0 || r.SRQ > noSRQ || r.SRQ > 0 && !p.XRC {
 			return fmt.Errorf("SRQ %d", r.SRQ)
 		}
@@ -362,11 +368,14 @@ func (p *Program) validStep(s Step, piece func(Piece) error) error {
 	if s.Side != 0 && s.Side != 1 || len(s.List) > maxList || len(s.Pieces) > maxSGEs+1 {
 		return fmt.Errorf("side %d, %d requests, %d pieces", s.Side, len(s.List), len(s.Pieces))
 	}
-	if !strings.Contains(" recv send error dereg restart renew poll arm event resize limit reg rereg evict advise modify query drain moderate bind ", " "+s.Kind+" ") {
+	if !strings.Contains(" recv send error dereg restart renew poll arm event resize limit reg rereg evict advise modify query drain moderate bind group ", " "+s.Kind+" ") {
 		return fmt.Errorf("kind %q", s.Kind)
 	}
 	if s.N < -maxNumber || s.N > maxNumber || !strings.Contains(",,waiting,cap,", ","+s.Anchor+",") {
 		return fmt.Errorf("number %d, anchor %q", s.N, s.Anchor)
+	}
+	if s.Kind == StepGroup && !p.Group {
+		return errors.New("a member of no group")
 	}
 	if s.Kind == StepBind && (len(s.Pieces) != 1 || s.Pieces[0].Window == 0 || p.UC || p.UD) {
 		return errors.New("a bind is of one window to one piece, on RC")

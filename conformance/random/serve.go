@@ -60,7 +60,7 @@ func (l *Local) Run(list []Program) (out []*Outcome, err error) {
 // Has is what programs may use of a target.
 type Has struct {
 	Atomic, SRQ, UC, Resize, Events, Rereg, Moderation, SQD, MW1, MW2, UD, IPv6, Inject bool
-	XRC, ODP, Advise, TD, CQEx, Direct, Compress                                        bool
+	Mcast, XRC, ODP, Advise, TD, CQEx, Direct, Compress                                 bool
 }
 
 // And is what both have.
@@ -76,7 +76,7 @@ func (h Has) And(o Has) Has {
 func (l *Local) Has() (h Has, err error) {
 	err = l.on(1, func(c *spec.C) {
 		h = Has{Atomic: c.Has("atomic"), SRQ: c.Has("srq"), UC: c.Has("uc"), Resize: c.Has("resize"), Events: c.Has("events"), Rereg: c.Has("rereg"), Moderation: c.Has("cq.moderation"), SQD: c.Has("sqd"), MW1: c.Has("mw.t1"), MW2: c.Has("mw.t2"), UD: true, IPv6: NewSession(c, false).ipv6 != nil, Inject: injects(c),
-			XRC: c.Has("xrc"), ODP: paging(c), Advise: c.Has("advise"), TD: c.Has("td"), CQEx: c.Has("cq_ex"), Direct: c.Has("dv"), Compress: c.Has("dv.cqe_comp") && c.Has("dv.cqe_comp.read")}
+			Mcast: c.Has("mcast"), XRC: c.Has("xrc"), ODP: paging(c), Advise: c.Has("advise"), TD: c.Has("td"), CQEx: c.Has("cq_ex"), Direct: c.Has("dv"), Compress: c.Has("dv.cqe_comp") && c.Has("dv.cqe_comp.read")}
 	})
 	return h, err
 }

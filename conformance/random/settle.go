@@ -72,7 +72,10 @@ func (r *run) build(i, from, k int, list []Request) (wrs []verbs.SendWR, posted 
 			if length(x.Local) > r.mtu { // whether that is reported depends on the device (UD-005)
 				continue
 			}
-			r.address(k, &w, &m)
+			if x.Group && r.qm[k].Member() { // whether it gets its own is open (UD-020)
+				continue
+			}
+			r.address(k, x.Group, &w, &m)
 			if x.BadQKey {
 				w.RemoteQKey ^= 1
 				m.QKey ^= 1
@@ -114,7 +117,7 @@ func (r *run) mark(i, k int) {
 	w, m := r.lastOf(i)
 	if r.p.UD { // nobody takes it
 		w.Opcode, m.Op = verbs.WRSend, verbs.WRSend
-		r.address(k, &w, &m)
+		r.address(k, false, &w, &m)
 		w.RemoteQKey, m.QKey = noQKey, noQKey
 	}
 	if q, p := r.qm[k], r.qm[1-k]; r.world.Lossy && q.State == verbs.QPSRTS && p.State != verbs.QPSErr && !q.Sure(&m) {
@@ -130,11 +133,13 @@ func (r *run) mark(i, k int) {
 	}
 }
 
-// address sends a datagram of side k to the other.
-func (r *run) address(k int, w *verbs.SendWR, m *model.Request) {
+// address sends a datagram of side k to the other, or to the group.
+func (r *run) address(k int, group bool, w *verbs.SendWR, m *model.Request) {
 	w.AH, w.RemoteQPN, w.RemoteQKey = r.ahs[1-k], r.qps[1-k].QPN(), kit.QKey
-	m.QKey = kit.QKey
-	m.Header, m.HeaderKnown = r.header()
+	if m.QKey, m.Group = kit.QKey, group; group {
+		w.AH, w.RemoteQPN = r.ahs[toGroup], verbs.MulticastQPN
+	}
+	m.Header, m.HeaderKnown = r.header(group)
 }
 
 // room makes room for n requests of a side in its queue and its CQ, by polling.

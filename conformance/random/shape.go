@@ -46,6 +46,9 @@ func (p *Program) validShapes() error {
 	if p.paged() && (p.UC || p.UD || len(p.Faults) > 0 || p.RNRRetry != pagedRetries || p.Retries != pagedRetries) {
 		return fmt.Errorf("regions on demand are of RC without faults, with %d retries of both kinds", pagedRetries)
 	}
+	if p.Group && !p.UD {
+		return errors.New("a multicast group is of UD")
+	}
 	if p.SGEs < 0 || p.SGEs > maxSGEs || p.PSN > 1<<24-1 || p.Flow > 1<<20-1 || p.SL > 7 {
 		return fmt.Errorf("%d pieces, PSN %#x, flow label %#x, service level %d: at most %d, and 24, 20 and 3 bits", p.SGEs, p.PSN, p.Flow, p.SL, maxSGEs)
 	}
@@ -169,6 +172,7 @@ func (d *Draw) shape(r source, p *Program) {
 			p.CQ.Compressed = pick(r, []uint8{verbs.CQECompHash, verbs.CQECompCsum})
 		}
 	}
+	p.Group = has.Mcast && p.UD && r.oneIn(2)
 	p.Domain = has.TD && r.oneIn(4)
 	paged := has.ODP && !p.UC && !p.UD && !p.XRC && len(p.Faults) == 0 && r.oneIn(6)
 	p.Regions = list(r.between(1, maxRegions), func() Region {

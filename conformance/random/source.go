@@ -65,7 +65,7 @@ func (p *Program) Source(name string, d *Difference) string {
 	}
 	b.WriteString("var m []*kit.Buffer\n")
 	if slices.ContainsFunc(p.Steps, func(s Step) bool {
-		return !slices.Contains([]string{StepDereg, StepReg, StepRereg, StepEvict, StepAdvise, StepLimit, StepEvent}, s.Kind) && (s.Kind != StepRecv || !p.SRQ)
+		return !slices.Contains([]string{StepDereg, StepReg, StepRereg, StepEvict, StepAdvise, StepLimit, StepEvent, StepGroup}, s.Kind) && (s.Kind != StepRecv || !p.SRQ)
 	}) {
 		b.WriteString("q := [2]*kit.QP{p.A, p.B}\n")
 	}
@@ -168,6 +168,8 @@ func (p *Program) sourceOther(b *strings.Builder, i int, s *Step) {
 		fmt.Fprintf(b, "if q[%d].QueryState(c) == verbs.QPSSQD {\nq[%[1]d].ModifyState(c, verbs.QPSRTS)\n} else {\n", s.Side)
 		observe("modify_qp to SQD", fmt.Sprintf("q[%d].Modify(c.T, &verbs.QPAttr{State: verbs.QPSSQD, EnSQDAsyncNotify: %t}, verbs.QPMaskState|verbs.QPMaskEnSQDAsyncNotify)", s.Side, s.N != 0))
 		b.WriteString("}\n")
+	case StepGroup:
+		fmt.Fprintf(b, "// q[%d] joins the multicast group (1) or leaves it (0): %d\n", s.Side, s.N)
 	case StepModer:
 		observe("modify_cq", fmt.Sprintf("%s.Modify(c.T, verbs.CQModeration{Count: %d, Period: %d})", cq, s.N, s.Period))
 	case StepQuery:
@@ -247,6 +249,9 @@ func (p *Program) sourceList(b *strings.Builder, i int, s *Step) {
 		}
 		if p.UD {
 			fmt.Fprintf(b, ", AH: ah, RemoteQPN: q[%d].QPN(), RemoteQKey: kit.QKey%s", 1-s.Side, map[bool]string{true: " ^ 1"}[r.BadQKey])
+		}
+		if r.Group {
+			b.WriteString(" /* to the multicast group */")
 		}
 		if r.Op == verbs.WRSendInv {
 			fmt.Fprintf(b, ", Imm: 0 /* the key of window %d */", r.Remote.Window)

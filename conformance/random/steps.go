@@ -100,6 +100,8 @@ func (r *run) step(i int, s *Step) {
 		r.drain(i, s)
 	case StepBind:
 		r.bind(i, s)
+	case StepGroup:
+		r.member(i, s)
 	case StepModer:
 		n := r.cq(s.Side, s.Recv)
 		m := verbs.CQModeration{Count: uint16(s.N), Period: uint16(s.Period)}
@@ -230,6 +232,7 @@ func (r *run) renew(i int, s *Step) {
 		r.qm[s.Side].Interrupted(l)
 	}
 	for _, k := range []int{s.Side, 1 - s.Side} {
+		r.leaveGroup(i, k)
 		r.qps[k].DestroyNow(r.c)
 		r.judge(i, "ibv_destroy_qp", r.qm[k].Destroy(nil))
 		r.awaited[k] = r.left(k)
