@@ -99,6 +99,7 @@ type Region struct {
 	Access verbs.AccessFlags
 	Off    int  `json:",omitempty"` // of its first byte in the memory
 	Place  int  `json:",omitempty"` // where its addresses are: PlaceOwn and so on
+	Big    bool `json:",omitempty"` // on demand: 4 GiB that nobody touches precede it in the region
 	Paged  bool `json:",omitempty"` // on demand
 }
 

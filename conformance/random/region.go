@@ -42,16 +42,47 @@ func (r *run) page() uint64 {
 	return 1 << 16
 }
 
+// big is how much memory precedes that of a region that is larger than 32 bits.
+const big = 1 << 32
+
+// tail is the end of a mapping, from byte off on.
+type tail struct {
+	verbs.PagedBuffer
+	off uint64
+}
+
+func (t *tail) Addr() uint64 { return t.PagedBuffer.Addr() + t.off }
+func (t *tail) Len() uint64  { return t.PagedBuffer.Len() - t.off }
+
+func (t *tail) ReadAt(th verbs.Thread, p []byte, off int64) (int, error) {
+	return t.PagedBuffer.ReadAt(th, p, off+int64(t.off))
+}
+
+func (t *tail) WriteAt(th verbs.Thread, p []byte, off int64) (int, error) {
+	return t.PagedBuffer.WriteAt(th, p, off+int64(t.off))
+}
+
+func (t *tail) Advise(th verbs.Thread, off, n uint64, advice verbs.Advice) error {
+	return t.PagedBuffer.Advise(th, off+t.off, n, advice)
+}
+
 // addRegion registers a region of the program.
 func (r *run) addRegion(i int) {
 	m := &r.p.Regions[i]
 	b := r.all[i]
 	if m.Paged {
-		b = kit.MapLazily(r.c, memorySize)
+		before := 0
+		if m.Big {
+			before = big
+		}
+		b = &tail{kit.MapLazily(r.c, before+memorySize).(verbs.PagedBuffer), uint64(before)}
 	}
 	mm := &model.Memory{Name: "m" + string(rune('0'+i)), Bytes: r.model[i]}
 	r.mem, r.mm = append(r.mem, b), append(r.mm, mm)
 	r.rm = append(r.rm, &model.MR{World: r.world, Mem: mm, Off: m.Off, Len: m.Size, Access: m.Access, Paged: m.Paged})
+	if m.Big {
+		r.rm[i].Off, r.rm[i].Len = -big, big+m.Off+m.Size
+	}
 	r.mrs, r.keys, r.base = append(r.mrs, nil), append(r.keys, [2]uint32{}), append(r.base, b.Addr())
 	r.register(-1, i, m.Place)
 }

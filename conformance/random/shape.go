@@ -43,6 +43,11 @@ func (p *Program) validShapes() error {
 			return fmt.Errorf("a region of %d bytes from byte %d on, place %d: 1 to %d bytes in memory of %d, place 0 to %d", r.Size, r.Off, r.Place, regionSize, memorySize, places-1)
 		}
 	}
+	for _, r := range p.Regions {
+		if r.Big && (!r.Paged || r.Place != PlaceOwn) {
+			return errors.New("a region of more than 4 GiB is on demand, at its own addresses")
+		}
+	}
 	if p.paged() && (p.UC || p.UD || len(p.Faults) > 0 || p.RNRRetry != pagedRetries || p.Retries != pagedRetries) {
 		return fmt.Errorf("regions on demand are of RC without faults, with %d retries of both kinds", pagedRetries)
 	}
@@ -101,7 +106,7 @@ func (r *run) wait(n int, wc []verbs.WC, until time.Duration) (int, error) {
 	if !extended || !r.p.CQ.Extended {
 		return r.cqs[n].PollWait(r.c.T, wc, until)
 	}
-	for slept, pause := time.Duration(0), time.Microsecond; ; pause = min(2*pause, time.Millisecond) {
+	for slept, pause := time.Duration(0), 4*time.Microsecond; ; pause = min(2*pause, time.Millisecond) {
 		got, err := r.pollExtended(ex, wc)
 		if got > 0 || err != nil || slept >= until {
 			return got, err
@@ -178,7 +183,7 @@ func (d *Draw) shape(r source, p *Program) {
 	p.Regions = list(r.between(1, maxRegions), func() Region {
 		x := Region{Size: mostly(r, regionSizes), Access: mostly(r, accesses), Off: mostly(r, regionOffs)}
 		if paged && r.oneIn(2) {
-			x.Paged = true
+			x.Paged, x.Big = true, r.oneIn(32)
 			x.Access &^= verbs.AccessMWBind
 		} else if r.oneIn(6) {
 			x.Place = r.between(1, places-1)

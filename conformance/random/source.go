@@ -105,7 +105,7 @@ func (p *Program) sourceShape(b *strings.Builder) {
 	}
 	for i, m := range p.Regions {
 		if m.Off > 0 || m.Place > 0 || m.Paged || m.Size != p.Regions[0].Size {
-			fmt.Fprintf(b, "// m[%d]: %d bytes from byte %d of its page on, place %d, on demand %t\n", i, m.Size, m.Off, m.Place, m.Paged)
+			fmt.Fprintf(b, "// m[%d]: %d bytes from byte %d of its page on, place %d, on demand %t, behind 4 GiB %t\n", i, m.Size, m.Off, m.Place, m.Paged, m.Big)
 		}
 	}
 }
