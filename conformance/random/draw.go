@@ -194,7 +194,7 @@ func (d *Draw) Program(seed, number uint64) Program {
 		p.Retries = faultRetries
 		p.Faults = list(r.between(1, maxFaults), func() Fault { return fault(r) })
 	}
-	if !p.UC && !p.UD && r.oneIn(8) {
+	if !p.UC && !p.UD && r.oneIn(8) && has.Late {
 		p.RNRRetry = lateRetries
 	}
 	d.shape(r, &p)

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/rdmasim/rdmasim/conformance/kit"
 	"github.com/rdmasim/rdmasim/conformance/report"
 	"github.com/rdmasim/rdmasim/conformance/spec"
 	"github.com/rdmasim/rdmasim/verbs"
@@ -60,6 +61,7 @@ func (l *Local) Run(list []Program) (out []*Outcome, err error) {
 // Has is what programs may use of a target.
 type Has struct {
 	Atomic, SRQ, UC, Resize, Events, Rereg, Moderation, SQD, MW1, MW2, UD, IPv6, Inject bool
+	Late                                                                                bool // a receive can be posted at a time
 	Mcast, XRC, ODP, Advise, TD, CQEx, Direct, Compress                                 bool
 }
 
@@ -76,7 +78,7 @@ func (h Has) And(o Has) Has {
 func (l *Local) Has() (h Has, err error) {
 	err = l.on(1, func(c *spec.C) {
 		h = Has{Atomic: c.Has("atomic"), SRQ: c.Has("srq"), UC: c.Has("uc"), Resize: c.Has("resize"), Events: c.Has("events"), Rereg: c.Has("rereg"), Moderation: c.Has("cq.moderation"), SQD: c.Has("sqd"), MW1: c.Has("mw.t1"), MW2: c.Has("mw.t2"), UD: true, IPv6: NewSession(c, false).ipv6 != nil, Inject: injects(c),
-			Mcast: c.Has("mcast"), XRC: c.Has("xrc"), ODP: paging(c), Advise: c.Has("advise"), TD: c.Has("td"), CQEx: c.Has("cq_ex"), Direct: c.Has("dv"), Compress: c.Has("dv.cqe_comp") && c.Has("dv.cqe_comp.read")}
+			Late: c.Has(kit.ExactTime), Mcast: c.Has("mcast"), XRC: c.Has("xrc"), ODP: paging(c), Advise: c.Has("advise"), TD: c.Has("td"), CQEx: c.Has("cq_ex"), Direct: c.Has("dv"), Compress: c.Has("dv.cqe_comp") && c.Has("dv.cqe_comp.read")}
 	})
 	return h, err
 }
