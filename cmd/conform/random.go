@@ -45,7 +45,7 @@ func newRandom() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "random",
 		Short: "Draw programs and judge them by a model of verbs, on one target or two",
-		Long: "random draws programs of two queue pairs, RC, UC or UD, with an SRQ or without, that post by ibv_post_send or by\n" +
+		Long: "random draws programs of two queue pairs, RC, UC, UD or XRC, with an SRQ or without, that post by ibv_post_send or by\n" +
 			"ibv_wr_*, and runs each on one target or two. A model of verbs judges each call, completion, event and byte in memory; it\n" +
 			"names the rule that is broken and its source. With two targets random also compares their results. If a program shows a\n" +
 			"difference, random searches for a smaller one, and prints it as text, which --program runs again, and as a case in Go.\n" +

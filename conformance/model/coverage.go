@@ -31,11 +31,15 @@ const (
 	OpDereg
 	OpRereg
 	OpBind
+	OpAdvise
+	OpEvict
+	OpGroup
 	opCount
 )
 
 var opNames = [opCount]string{"send", "write", "read", "atomic", "post_recv", "poll", "arm", "event", "resize", "moderate", "transition",
-	"modify", "query", "destroy", "limit", "dereg", "rereg", "bind"}
+	"modify", "query", "destroy", "limit", "dereg", "rereg", "bind", "advise",
+	"evict", "group"}
 
 // String returns the name in the table.
 func (o Op) String() string { return opNames[o] }
@@ -56,10 +60,10 @@ func opOf(op verbs.WROpcode) Op {
 
 // Rows of the table: states of queue pairs, CQs, SRQs and regions.
 const (
-	qpRows  = 3 * 4 * 8
+	qpRows  = 4 * 4 * 8
 	cqRows  = 3 * 2 * 3
 	srqRows = 2 * 2 * 2
-	mrRows  = 3
+	mrRows  = 6
 	rows    = qpRows + cqRows + srqRows + mrRows
 )
 
@@ -144,14 +148,20 @@ func (c *Coverage) Missing(ops ...Op) bool {
 func possible(row int, op Op) bool {
 	switch {
 	case row < qpRows:
-		reliable := row/32 == 0
+		reliable := row/32 == 0 || row/32 == 3
 		switch op {
-		case OpSend, OpPostRecv, OpTransition, OpModify, OpQuery, OpDestroy:
+		case OpPostRecv:
+			return row/32 < 3
+		case OpSend, OpTransition, OpModify, OpQuery, OpDestroy:
 			return true
 		case OpWrite:
-			return row/32 < 2
-		case OpRead, OpAtomic, OpBind:
+			return row/32 != 2
+		case OpRead, OpAtomic:
 			return reliable
+		case OpBind:
+			return row/32 == 0
+		case OpGroup:
+			return row/32 == 2
 		}
 		return false
 	case row < qpRows+cqRows:
@@ -159,7 +169,8 @@ func possible(row int, op Op) bool {
 	case row < qpRows+cqRows+srqRows:
 		return op == OpPostRecv || op == OpLimit || op == OpQuery
 	}
-	return op == OpDereg && row < rows-1 || op == OpRereg && row < rows-1
+	row -= rows - mrRows
+	return row < 2 && (op == OpDereg || op == OpRereg) || row >= 3 && row < 5 && (op == OpDereg || op == OpAdvise || op == OpEvict)
 }
 
 func bit(b bool) int {
@@ -177,6 +188,8 @@ func (q *QP) state() int {
 		t = 1
 	case verbs.QPTUD:
 		t = 2
+	case verbs.QPTXRCSend, verbs.QPTXRCRecv:
+		t = 3
 	}
 	switch q.State {
 	case verbs.QPSRTS, verbs.QPSRTR:
@@ -203,18 +216,18 @@ func (s *SRQ) state() int {
 }
 
 func (m *MR) state() int {
-	row := rows - 3 + bit(m.changed)
+	row := rows - mrRows + bit(m.Paged)*3
 	if !m.Alive {
-		row = rows - 1
+		return row + 2
 	}
-	return row
+	return row + bit(m.changed)
 }
 
 // rowName says what a row is.
 func rowName(row int) string {
 	switch {
 	case row < qpRows:
-		text := []string{"RC", "UC", "UD"}[row/32] + " " + []string{"RESET", "RTS", "SQD/SQE", "ERR"}[row/8%4]
+		text := []string{"RC", "UC", "UD", "XRC"}[row/32] + " " + []string{"RESET", "RTS", "SQD/SQE", "ERR"}[row/8%4]
 		for i, word := range []string{"unpolled", "wrapped", "peer in ERR"} {
 			if row>>(2-i)&1 != 0 {
 				text += ", " + word
@@ -228,7 +241,7 @@ func rowName(row int) string {
 		row -= qpRows + cqRows
 		return "SRQ " + []string{"empty", "filled"}[row&1] + []string{"", ", wrapped"}[row>>1&1] + []string{"", ", limit armed"}[row>>2]
 	}
-	return []string{"MR", "MR changed", "MR ended"}[row-(rows-3)]
+	return []string{"MR", "MR changed", "MR ended", "MR on demand", "MR on demand, pages gone", "MR on demand, ended"}[row-(rows-mrRows)]
 }
 
 // String returns the table: a line for each state that an operation met, with the operations and

@@ -32,6 +32,7 @@ type entry struct {
 type workQueue struct {
 	qp      *QP
 	recv    bool
+	srq     *SRQ // that the requests of an XRC connection named; nil: the queue pair's
 	entries []entry
 }
 
@@ -83,7 +84,10 @@ func (q *workQueue) add(e entry) {
 }
 
 func (q *workQueue) cq() *CQ {
-	if q.recv {
+	switch {
+	case q.srq != nil:
+		return q.srq.CQ
+	case q.recv:
 		return q.qp.RecvCQ
 	}
 	return q.qp.SendCQ
@@ -311,6 +315,8 @@ func (c *CQ) take(q *workQueue, i int, w *verbs.WC) error {
 	switch {
 	case !q.recv:
 		q.qp.freed = max(q.qp.freed, e.seq+1)
+	case q.srq != nil:
+		q.srq.used--
 	case q.qp.SRQ != nil:
 		q.qp.SRQ.used--
 	default:

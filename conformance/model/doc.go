@@ -38,7 +38,8 @@ type World struct {
 	Cover Coverage
 	// Vague: a choice was made that no call shows. Nothing that follows may be judged.
 	Vague bool
-	// Lossy: packets are lost, delayed and doubled on the wire, within what the retries of the queue pairs make good.
+	// Lossy: packets are lost, delayed and doubled on the wire, or dropped for absent pages, within what the retries of the queue pairs
+	// make good.
 	Lossy  bool
 	events []*Event
 	qps    []*QP

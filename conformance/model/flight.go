@@ -10,7 +10,7 @@ func (q *QP) Attr() *verbs.QPAttr { return &q.attr }
 func (q *QP) Sure(r *Request) bool {
 	var f faults
 	p := q.Peer
-	if q.Type != verbs.QPTRC || q.State != verbs.QPSRTS || p.State < verbs.QPSRTR || p.State > verbs.QPSSQD || received(r.Op) ||
+	if !reliableType(q.Type) || q.State != verbs.QPSRTS || p.State < verbs.QPSRTR || p.State > verbs.QPSSQD || received(r.Op) ||
 		r.Bind != nil || q.refuses(r) || q.mayRefuse(r, 0) || !q.Plain() || !p.Quiet() {
 		return false
 	}

@@ -80,6 +80,25 @@ func (m *Memory) Check(got []byte) error {
 	return &Violation{&ruleMemory, fmt.Sprintf("% x at byte %d of %s, not % x", m.Bytes[at:end], at, m.Name, got[at:end]), "other bytes"}
 }
 
+// Clear says that bytes are zero now: the pages that held them were given back.
+func (m *Memory) Clear(from, to int) {
+	clear(m.Bytes[from:to])
+	m.sure(from, to)
+}
+
+// Evicted says that the pages of a region on demand, with the bytes from one to another, were given back.
+func (m *MR) Evicted(from, to int) {
+	m.World.Cover.add(m.state(), OpEvict)
+	m.Mem.Clear(from, to)
+	m.changed = true
+}
+
+// Advise judges ibv_advise_mr of a range inside a region on demand.
+func (m *MR) Advise(err error) error {
+	m.World.Cover.add(m.state(), OpAdvise)
+	return errnoIn(&ruleAdvise, err, 0)
+}
+
 // MR is a memory region of the bytes from Off to Off+Len of its memory.
 type MR struct {
 	World    *World
@@ -87,6 +106,8 @@ type MR struct {
 	Off, Len int
 	Access   verbs.AccessFlags
 	Alive    bool
+	Paged    bool // on demand
+	Foreign  bool // in a PD that is not the queue pairs'
 	changed  bool // by ibv_rereg_mr
 	pinned   bool // for writing, when it was registered
 	windows  int  // that are bound to it
@@ -120,6 +141,32 @@ func (m *MR) Dereg(err error) error {
 	}
 	m.Alive = m.Alive && err != nil
 	return errnoIn(&ruleDereg, err, 0)
+}
+
+// Move judges ibv_rereg_mr of the translation, to n bytes from off on in the region's memory.
+func (m *MR) Move(off, n int, err error) error {
+	m.World.Cover.add(m.state(), OpRereg)
+	switch got := verbs.ErrnoOf(err); {
+	case got == syscall.EOPNOTSUPP || got == syscall.ENOSYS:
+		return nil
+	case n == 0:
+		return errnoIn(&ruleMove, err, syscall.EINVAL) // lib:verbs.c
+	case err == nil:
+		m.Off, m.Len, m.changed, m.pinned = off, n, true, m.Access&writable != 0
+	}
+	return errnoIn(&ruleMove, err, 0)
+}
+
+// ChangePD judges ibv_rereg_mr of the PD.
+func (m *MR) ChangePD(foreign bool, err error) error {
+	m.World.Cover.add(m.state(), OpRereg)
+	if got := verbs.ErrnoOf(err); got == syscall.EOPNOTSUPP || got == syscall.ENOSYS {
+		return nil
+	}
+	if err == nil {
+		m.Foreign, m.changed = foreign, true
+	}
+	return errnoIn(&ruleRereg, err, 0)
 }
 
 // Rereg judges ibv_rereg_mr of the access flags. After a refused call the region may be unchanged
@@ -174,7 +221,7 @@ type Bind struct {
 
 // faulty reports whether a bind must fail (IBTA bind).
 func (b *Bind) faulty() bool {
-	return b.Type == verbs.MWType2 && b.MW.MR != nil || b.Len > 0 && (!b.MR.Alive ||
+	return b.Type == verbs.MWType2 && b.MW.MR != nil || b.Len > 0 && (!b.MR.Alive || b.MR.Foreign ||
 		b.Off < b.MR.Off || b.Off+b.Len > b.MR.Off+b.MR.Len || !legalAccess(b.Access|b.MR.Access&verbs.AccessLocalWrite))
 }
 
@@ -254,7 +301,7 @@ func (p *Piece) keyed(access verbs.AccessFlags) bool {
 	if p.MW != nil {
 		return !p.WrongKey && p.MW.MR != nil && p.MW.Access&access == access && p.MW.MR.Mem == p.Mem
 	}
-	return !p.WrongKey && p.MR.Alive && p.MR.Access&access == access && p.MR.Mem == p.Mem
+	return !p.WrongKey && p.MR.Alive && !p.MR.Foreign && p.MR.Access&access == access && p.MR.Mem == p.Mem
 }
 
 // blur says that the piece may have been written, as far as its region goes.

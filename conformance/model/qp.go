@@ -21,15 +21,21 @@ type QP struct {
 	SRQ            *SRQ // nil: it has a receive queue
 	Peer           *QP
 	State          verbs.QPState
+	// MostRd and MostDestRd are the most max_rd_atomic and max_dest_rd_atomic that the device has
+	// (max_qp_init_rd_atom and max_qp_rd_atom); 0: not known.
+	MostRd, MostDestRd int
 
 	attr  verbs.QPAttr
 	known verbs.QPAttrMask // of attr
 
-	may   []verbs.QPState // states in which it may be; State is one of them
-	sends []Request       // that wait, for a state or for a choice
-	gone  bool            // destroyed
-	held  bool            // a choice has to be seen first
-	recvs []recvWR
+	member    bool            // of the multicast group
+	may       []verbs.QPState // states in which it may be; State is one of them
+	sends     []Request       // that wait, for a state or for a choice
+	gone      bool            // destroyed
+	named     []*SRQ          // of the target of an XRC connection: those of its domain
+	namedDone []*workQueue
+	held      bool // a choice has to be seen first
+	recvs     []recvWR
 
 	sendDone, recvDone *workQueue
 	posted, freed      int // send requests ever
@@ -50,6 +56,8 @@ type Request struct {
 	Bind             *Bind  // of WRBindMW and WRLocalInv
 	Inv              *MW    // of WRSendInv: a window of the peer that is bound; Imm is its key
 	QKey             uint32 // of a datagram
+	Group            bool   // of a datagram: it is to the group that members have joined
+	SRQ              *SRQ   // that a request of an XRC connection names; nil: none has the number
 	Header           []byte // of a datagram: the routing header, as far as HeaderKnown has a bit for the byte
 	HeaderKnown      uint64
 	seq              int
@@ -106,8 +114,11 @@ func (q *QP) Destroy(err error) error {
 		q.leave()
 		q.gone = true
 		q.World.forget(q)
-		for _, c := range []*CQ{q.SendCQ, q.RecvCQ} {
-			c.drop()
+		if q.SendCQ != nil {
+			q.SendCQ.drop()
+		}
+		for _, d := range q.queues() {
+			d.cq().drop()
 		}
 	}
 	return errnoIn(&ruleState, err, 0)
@@ -117,7 +128,9 @@ func (q *QP) Destroy(err error) error {
 func (q *QP) leave() {
 	q.sends, q.recvs, q.held, q.may = nil, nil, false, nil
 	q.sendDone.forget()
-	q.recvDone.forget()
+	for _, d := range q.queues() {
+		d.forget()
+	}
 	q.State = verbs.QPSReset
 	q.posted, q.freed, q.used = 0, 0, 0
 }
@@ -132,12 +145,15 @@ func (q *QP) Query(a *verbs.QPAttr, err error) error {
 		return err
 	}
 	rights := remoteAccess
-	if q.Type != verbs.QPTRC { // which reads and atomics do not concern
+	switch q.Type { // which reads and atomics do not concern, or nothing does
+	case verbs.QPTUC, verbs.QPTUD:
 		rights = verbs.AccessRemoteWrite
+	case verbs.QPTXRCSend:
+		rights = 0
 	}
-	route := verbs.QPAttrMask(0)
+	route, local := verbs.QPAttrMask(0), verbs.QPMaskAV
 	if q.attr.AH.IsGlobal {
-		route = verbs.QPMaskAV
+		route, local = local, route
 	}
 	for _, f := range []struct {
 		mask      verbs.QPAttrMask
@@ -155,8 +171,9 @@ func (q *QP) Query(a *verbs.QPAttr, err error) error {
 		{verbs.QPMaskMaxDestRdAtomic, "max_dest_rd_atomic", uint32(q.attr.MaxDestRdAtomic), uint32(a.MaxDestRdAtomic)},
 		{verbs.QPMaskQKey, "qkey", q.attr.QKey, a.QKey},
 		{verbs.QPMaskPort, "port_num", uint32(q.attr.Port), uint32(a.Port)},
-		{verbs.QPMaskAV, "service level", uint32(q.attr.AH.SL), uint32(a.AH.SL)},
+		{local, "service level", uint32(q.attr.AH.SL), uint32(a.AH.SL)},
 		{route, "traffic class", uint32(q.attr.AH.GRH.TrafficClass), uint32(a.AH.GRH.TrafficClass)},
+		{route, "flow label", q.attr.AH.GRH.FlowLabel, a.AH.GRH.FlowLabel},
 		{route, "the last bytes of the destination", uint32(q.attr.AH.GRH.DGID[14])<<8 | uint32(q.attr.AH.GRH.DGID[15]), uint32(a.AH.GRH.DGID[14])<<8 | uint32(a.AH.GRH.DGID[15])},
 	} {
 		rounded := f.mask&(verbs.QPMaskMaxQPRdAtomic|verbs.QPMaskMaxDestRdAtomic) != 0 && f.want > 0 && f.got == 1<<bits.Len32(f.want-1)
@@ -201,13 +218,21 @@ func (q *QP) maybe(l ...verbs.QPState) {
 
 // Modify judges ibv_modify_qp.
 func (q *QP) Modify(a *verbs.QPAttr, mask verbs.QPAttrMask, err error) error {
+	mask &^= ignored(q.Type)
 	op, to := OpModify, q.State
 	if mask&verbs.QPMaskState != 0 {
 		op, to = OpTransition, a.State
 	}
 	q.World.Cover.add(q.state(), op)
+	if mask == 0 && q.State == verbs.QPSErr { // the driver may take it for alive still, and the device knows
+		return errnoIn(&ruleModify, err, 0, syscall.EINVAL)
+	}
 	if !legal(q.Type, q.State, to, mask) {
 		return errnoIn(&ruleModify, err, syscall.EINVAL)
+	}
+	if mask&verbs.QPMaskMaxQPRdAtomic != 0 && q.MostRd > 0 && int(a.MaxRdAtomic) > q.MostRd ||
+		mask&verbs.QPMaskMaxDestRdAtomic != 0 && q.MostDestRd > 0 && int(a.MaxDestRdAtomic) > q.MostDestRd {
+		return errnoIn(&ruleMostReads, err, syscall.EINVAL)
 	}
 	if err != nil {
 		return errnoIn(&ruleModify, err, 0)
@@ -262,7 +287,9 @@ func (q *QP) fail() {
 
 // flushReceives completes the receives of a queue pair that is in ERR.
 func (q *QP) flushReceives() {
-	if q.SRQ != nil {
+	if q.named != nil {
+		q.World.allow(verbs.EventQPLastWQEReached, q, 0, &ruleLastWQE)
+	} else if q.SRQ != nil {
 		q.World.allow(verbs.EventQPLastWQEReached, q, 1, &ruleLastWQE)
 	}
 	for _, r := range q.recvs {
@@ -278,6 +305,9 @@ func (q *QP) flush(r recvWR) {
 // PostRecv judges ibv_post_recv of one receive.
 func (q *QP) PostRecv(id uint64, pieces []Piece, err error) error {
 	q.World.Cover.add(q.state(), OpPostRecv)
+	if len(pieces) > int(q.Cap.MaxRecvSGE) {
+		return errnoIn(&rulePostRecv, err, syscall.EINVAL, syscall.ENOMEM)
+	}
 	if err != nil {
 		if q.used >= int(q.Cap.MaxRecvWR) || q.State == verbs.QPSErr {
 			return errnoIn(&rulePostRecv, err, syscall.ENOMEM)
@@ -328,14 +358,15 @@ func (q *QP) PostSend(list []Request, bad int, err error) error {
 
 // refuses reports whether a request must be refused.
 func (q *QP) refuses(r *Request) bool {
-	return r.Flags&verbs.SendInline != 0 && total(r.Local) > int(q.Cap.MaxInline) || len(r.Local) > int(q.Cap.MaxSendSGE)
+	inline := r.Flags&verbs.SendInline != 0
+	return inline && total(r.Local) > int(q.Cap.MaxInline) || len(r.Local) > int(q.Cap.MaxSendSGE) && !(inline && q.Extended)
 }
 
 // mayRefuse reports whether a request, with n before it in its call, may be refused.
 func (q *QP) mayRefuse(r *Request, n int) bool {
-	return q.Outstanding()+n >= int(q.Cap.MaxSendWR) || q.State < verbs.QPSRTS || q.Type != verbs.QPTRC && !unreliable(r.Op) ||
+	return q.Outstanding()+n >= int(q.Cap.MaxSendWR) || q.State < verbs.QPSRTS || !reliableType(q.Type) && !unreliable(r.Op) ||
 		atomic(r.Op) && r.Remote.Off%8 != 0 || // p:rxe/rxe.c
-		r.Bind != nil && r.Bind.faulty()
+		r.Bind != nil && r.Bind.faulty() || len(r.Local) > int(q.Cap.MaxSendSGE) // which inline data by ibv_wr_* may have (p:mlx5/qp.c)
 }
 
 // unreliable reports whether UC has an operation.
@@ -356,7 +387,7 @@ func (q *QP) run() {
 			q.sendDone.add(entry{id: r.ID, seq: r.seq, statuses: set(verbs.WCWRFlushErr), rule: &ruleFlush})
 		case r.Bind != nil:
 			q.window(&r)
-		case q.Type == verbs.QPTRC:
+		case reliableType(q.Type):
 			q.reliable(&r)
 		default:
 			q.unreliable(&r)

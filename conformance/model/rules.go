@@ -8,16 +8,19 @@ var (
 
 	ruleRegister = Rule{"remote write and remote atomic need local write", "man:ibv_reg_mr.3"}
 	ruleDereg    = Rule{"a region without a window can be deregistered", "man:ibv_dereg_mr.3"}
-	ruleRereg    = Rule{"ibv_rereg_mr changes the access of a region, by the rules of ibv_reg_mr", "man:ibv_rereg_mr.3.md"}
+	ruleRereg    = Rule{"ibv_rereg_mr changes the access and the PD of a region, by the rules of ibv_reg_mr", "man:ibv_rereg_mr.3.md"}
+	ruleMove     = Rule{"ibv_rereg_mr moves a region to other memory, not to none", "man:ibv_rereg_mr.3.md; lib:verbs.c"}
+	ruleAdvise   = Rule{"a range of a region on demand can be prefetched", "man:ibv_advise_mr.3.md; k:hw/mlx5/odp.c"}
 	ruleWindow   = Rule{"a window can be allocated and deallocated", "man:ibv_alloc_mw.3"}
 	ruleBind     = Rule{"a bind gives the window's key its range and rights, and fails outside a region that allows windows", "man:ibv_bind_mw.3; IBTA bind"}
 	ruleMemory   = Rule{"memory changes only as completed requests say, and only inside a region that allows it", "IBTA R_Key check; man:ibv_post_send.3"}
 
-	rulePostSend = Rule{"a request is posted if the queue has room, and its SGEs and inline data are within what was granted", "man:ibv_post_send.3; p:mlx5/qp.c; p:rxe/rxe.c"}
-	rulePostRecv = Rule{"a receive is posted if the queue has room and its SGEs are within what was granted", "man:ibv_post_recv.3; p:mlx5/qp.c"}
-	ruleModify   = Rule{"ibv_modify_qp takes the transitions and attributes of the table of states", "k:core/verbs.c qp_state_table"}
-	ruleQuery    = Rule{"ibv_query_qp returns what was set last, and the state", "man:ibv_query_qp.3"}
-	ruleState    = Rule{"an error moves a queue pair to ERR (UC and UD senders: SQE or ERR), nothing else does", "IBTA error state; IBTA SQE state"}
+	rulePostSend  = Rule{"a request is posted if the queue has room, and its SGEs and inline data are within what was granted", "man:ibv_post_send.3; p:mlx5/qp.c; p:rxe/rxe.c"}
+	rulePostRecv  = Rule{"a receive is posted if the queue has room and its SGEs are within what was granted", "man:ibv_post_recv.3; p:mlx5/qp.c"}
+	ruleModify    = Rule{"ibv_modify_qp takes the transitions and attributes of the table of states", "k:core/verbs.c qp_state_table"}
+	ruleMostReads = Rule{"max_rd_atomic and max_dest_rd_atomic are at most what the device announces", "man:ibv_modify_qp.3; k:hw/mlx5/qp.c; k:sw/rxe/rxe_qp.c"}
+	ruleQuery     = Rule{"ibv_query_qp returns what was set last, and the state", "man:ibv_query_qp.3"}
+	ruleState     = Rule{"an error moves a queue pair to ERR (UC and UD senders: SQE or ERR), nothing else does", "IBTA error state; IBTA SQE state"}
 
 	ruleSuccess     = Rule{"a request without a fault succeeds", "man:ibv_poll_cq.3"}
 	ruleFlush       = Rule{"what is posted behind a failed request, or in ERR, is flushed in its order", "IBTA error state"}
@@ -28,9 +31,11 @@ var (
 	ruleAligned     = Rule{"an atomic's address is a multiple of 8", "t:test_atomic.py; p:rxe/rxe.c"}
 	ruleRNR         = Rule{"a request without a receive ends with RNR_RETRY_EXC_ERR after its retries", "IBTA RNR NAK; man:ibv_modify_qp.3"}
 	ruleRetry       = Rule{"a request that nobody answers ends with RETRY_EXC_ERR after its retries", "IBTA timeout; man:ibv_modify_qp.3"}
+	ruleNamed       = Rule{"a request of an XRC connection that names no SRQ of the target's domain fails", "IBTA XRC; k:sw/rxe (proposal, linux-rdma 2021-07-30, 13/13)"}
 	ruleTooLong     = Rule{"a message longer than its receive fails at both ends: REM_INV_REQ_ERR and LOC_LEN_ERR", "IBTA responder length check"}
 	ruleRecvKey     = Rule{"a receive whose pieces fail their checks gives LOC_PROT_ERR, and REM_OP_ERR at the requester", "IBTA responder errors"}
 	ruleUCDrop      = Rule{"a UC or UD message that the receiver cannot take is dropped, and its sender succeeds", "IBTA UC; IBTA UD responder"}
+	ruleGroup       = Rule{"a UD queue pair joins a multicast group and leaves it, and gets what is sent to the group in between", "man:ibv_attach_mcast.3.md; k:core/verbs.c"}
 	ruleReceived    = Rule{"a receive completes with the length, the immediate data and the operation of its message", "man:ibv_poll_cq.3"}
 
 	ruleOrder     = Rule{"completions of a work queue come once each, in the order of posting", "IBTA work queue ordering; man:ibv_poll_cq.3"}

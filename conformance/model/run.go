@@ -121,6 +121,7 @@ func (q *QP) pop() (r recvWR) {
 func (q *QP) reliable(r *Request) {
 	var f faults
 	p, n := q.Peer, total(r.Local)
+	q.aim(r)
 	r.localFaults(&f)
 	switch p.State {
 	case verbs.QPSRTR, verbs.QPSRTS, verbs.QPSSQD, verbs.QPSSQE:
@@ -174,6 +175,10 @@ func (q *QP) responderFaults(r *Request, n int, f *faults) {
 	if t := r.target(); need != 0 && t.Len > 0 && (!t.valid(need) || t.MW != nil && t.MW.QP != nil && t.MW.QP != q) {
 		f.add(&f.remote, &ruleRKey, verbs.WCRemAccessErr)
 	}
+	if q.named != nil && r.SRQ == nil {
+		f.add(&f.remote, &ruleNamed, verbs.WCRemAccessErr, verbs.WCRemInvReqErr)
+		return
+	}
 	if !received(r.Op) {
 		return
 	}
@@ -197,6 +202,7 @@ func (q *QP) responderFaults(r *Request, n int, f *faults) {
 
 // transfer does what a request without a fault does.
 func (q *QP) transfer(r *Request) {
+	q.aim(r)
 	p, n := q.Peer, total(r.Local)
 	t := r.target()
 	switch {
@@ -280,6 +286,7 @@ func (q *QP) deliver(r *Request, data []byte, fuzzy bool) {
 
 // refused does what a request with a fault may do: it leaves bytes that are not known, and brings both ends to ERR.
 func (q *QP) refused(r *Request, f *faults) {
+	q.aim(r)
 	p, n := q.Peer, total(r.Local)
 	t := r.target()
 	need := right(r.Op)

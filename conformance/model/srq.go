@@ -18,6 +18,8 @@ type recvWR struct {
 type SRQ struct {
 	World *World
 	Cap   int // as granted
+	CQ    *CQ // of an XRC SRQ
+	SGEs  int // most of a receive, as granted; 0: not known
 	Most  int // max_wr of ibv_query_srq, which counts spare receives of the driver
 	list  []recvWR
 	limit int
@@ -31,6 +33,9 @@ func (s *SRQ) Posted() int { return len(s.list) }
 // PostRecv judges ibv_post_srq_recv of one receive.
 func (s *SRQ) PostRecv(id uint64, pieces []Piece, err error) error {
 	s.World.Cover.add(s.state(), OpPostRecv)
+	if s.SGEs > 0 && len(pieces) > s.SGEs {
+		return errnoIn(&rulePostRecv, err, syscall.EINVAL, syscall.ENOMEM)
+	}
 	if err != nil {
 		if s.used >= s.Cap {
 			return errnoIn(&rulePostRecv, err, syscall.ENOMEM)

@@ -1,6 +1,10 @@
 package model
 
-import "github.com/rdmasim/rdmasim/verbs"
+import (
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/verbs"
+)
 
 // unreliable carries out a request of a UC or UD queue pair.
 func (q *QP) unreliable(r *Request) {
@@ -9,7 +13,7 @@ func (q *QP) unreliable(r *Request) {
 	done := entry{id: r.ID, seq: r.seq, opcode: sendOpcode(r.Op), quiet: !q.SigAll && r.Flags&verbs.SendSignaled == 0, rule: &ruleSuccess}
 	p, n := q.Peer, total(r.Local)
 	arrives := p.State == verbs.QPSRTR || p.State == verbs.QPSRTS || p.State == verbs.QPSSQD || p.State == verbs.QPSSQE
-	arrives = arrives && (q.Type != verbs.QPTUD || r.QKey == p.attr.QKey) // IBTA Q_Key check
+	arrives = arrives && (q.Type != verbs.QPTUD || r.QKey == p.attr.QKey && (p.member || !r.Group)) // IBTA Q_Key check
 	var g faults
 	if arrives {
 		p.responderFaults(r, n, &g)
@@ -62,4 +66,24 @@ func (q *QP) dropped(r *Request, n int, f *faults) {
 	if f.remote != 0 {
 		q.maybe(verbs.QPSErr)
 	}
+}
+
+// Member reports whether the queue pair has joined the multicast group.
+func (q *QP) Member() bool { return q.member }
+
+// Attach judges ibv_attach_mcast of a queue pair that has not joined the group.
+func (q *QP) Attach(err error) error {
+	q.World.Cover.add(q.state(), OpGroup)
+	q.member = err == nil
+	return errnoIn(&ruleGroup, err, 0)
+}
+
+// Detach judges ibv_detach_mcast.
+func (q *QP) Detach(err error) error {
+	q.World.Cover.add(q.state(), OpGroup)
+	if !q.member {
+		return errnoIn(&ruleGroup, err, syscall.EINVAL)
+	}
+	q.member = false
+	return errnoIn(&ruleGroup, err, 0)
 }

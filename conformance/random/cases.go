@@ -15,14 +15,14 @@ func Register(s *spec.Suite) {
 		has    Has
 		wanted func(*Program) bool
 	}{
-		{Has{Inject: true}, rc},
-		{Has{Atomic: true}, rc},
-		{Has{SRQ: true}, func(p *Program) bool { return p.SRQ }},
-		{Has{UC: true, UD: true, IPv6: true}, func(p *Program) bool { return p.UC || p.UD }},
-		{Has{Resize: true}, func(p *Program) bool { return p.steps(StepResize) }},
-		{Has{Events: true}, func(p *Program) bool { return p.steps(StepArm) }},
-		{Has{Rereg: true}, func(p *Program) bool { return p.steps(StepRereg) }},
-		{Has{Atomic: true, SRQ: true, UC: true, Resize: true, Events: true, Rereg: true, Moderation: true, MW1: true, MW2: true, UD: true, IPv6: true, Inject: true}, func(*Program) bool { return true }},
+		{Has{Late: true, Inject: true}, rc},
+		{Has{Late: true, Atomic: true}, rc},
+		{Has{Late: true, SRQ: true}, func(p *Program) bool { return p.SRQ }},
+		{Has{Late: true, UC: true, UD: true, IPv6: true}, func(p *Program) bool { return p.UC || p.UD }},
+		{Has{Late: true, Resize: true}, func(p *Program) bool { return p.steps(StepResize) }},
+		{Has{Late: true, Events: true}, func(p *Program) bool { return p.steps(StepArm) }},
+		{Has{Late: true, Rereg: true}, func(p *Program) bool { return p.steps(StepRereg) }},
+		{Has{Late: true, Atomic: true, SRQ: true, UC: true, Resize: true, Events: true, Rereg: true, Moderation: true, MW1: true, MW2: true, UD: true, IPv6: true, Inject: true}, func(*Program) bool { return true }},
 	} {
 		s.Case(fmt.Sprintf("RAND-%03d", i+1), fixed(i+1, x.has, x.wanted), spec.Deadline(caseDeadline))
 	}

@@ -63,7 +63,11 @@ var kinds = []struct {
 	{StepDrain, 2, []model.Op{model.OpTransition}, func(h Has) bool { return h.SQD }},
 	{StepModer, 1, []model.Op{model.OpModerate}, func(h Has) bool { return h.Events && h.Moderation }},
 	{StepQuery, 1, []model.Op{model.OpQuery}, nil},
-	{StepRereg, 1, []model.Op{model.OpRereg}, func(h Has) bool { return h.Rereg }},
+	{StepRereg, 2, []model.Op{model.OpRereg}, func(h Has) bool { return h.Rereg }},
+	{StepReg, 2, nil, nil},
+	{StepEvict, 2, []model.Op{model.OpEvict}, func(h Has) bool { return h.ODP }},
+	{StepAdvise, 1, []model.Op{model.OpAdvise}, func(h Has) bool { return h.ODP && h.Advise }},
+	{StepGroup, 1, []model.Op{model.OpGroup}, func(h Has) bool { return h.Mcast }},
 	{StepBind, 3, []model.Op{model.OpBind}, func(h Has) bool { return h.MW1 || h.MW2 }},
 	{StepDereg, 1, []model.Op{model.OpDereg}, nil},
 	{StepError, 1, []model.Op{model.OpTransition}, nil},
@@ -171,8 +175,10 @@ func (d *Draw) Program(seed, number uint64) Program {
 		if has.UC {
 			p.UC, p.Atomic = true, false
 		}
+	case 6:
+		p.XRC = has.XRC
 	}
-	if w := verbs.MWType(r.IntN(6)); !p.UC && !p.UD && (w == verbs.MWType1 && has.MW1 || w == verbs.MWType2 && has.MW2) {
+	if w := verbs.MWType(r.IntN(6)); !p.UC && !p.UD && !p.XRC && (w == verbs.MWType1 && has.MW1 || w == verbs.MWType2 && has.MW2) {
 		p.Window = w
 	}
 	p.CQE, p.Depth, p.Shared, p.Extended = mostly(r, sizes), mostly(r, depths), r.oneIn(4), r.oneIn(3)
@@ -189,10 +195,10 @@ func (d *Draw) Program(seed, number uint64) Program {
 		p.Retries = faultRetries
 		p.Faults = list(r.between(1, maxFaults), func() Fault { return fault(r) })
 	}
-	if !p.UC && !p.UD && r.oneIn(8) {
+	if !p.UC && !p.UD && r.oneIn(8) && has.Late {
 		p.RNRRetry = lateRetries
 	}
-	p.Regions = list(r.between(1, maxRegions), func() Region { return Region{regionSize, mostly(r, accesses)} })
+	d.shape(r, &p)
 	p.Steps = list(r.between(pick(r, []int{1, 1, 6, 14, maxSteps}), maxSteps), func() Step { return d.step(r, &p) })
 	return p
 }
@@ -207,8 +213,8 @@ func fault(r source) Fault {
 }
 
 // underWay are requests that a change of the state meets.
-func underWay(r source, p *Program) []Request {
-	if p.UC || p.UD || r.oneIn(2) {
+func underWay(r source, p *Program, side int) []Request {
+	if p.UC || p.UD || p.XRC && side == 1 || r.oneIn(2) {
 		return nil
 	}
 	return slices.DeleteFunc(list(r.between(1, 3), func() Request { return request(r, p) }), func(x Request) bool { return x.sends() })
@@ -216,17 +222,30 @@ func underWay(r source, p *Program) []Request {
 
 func (d *Draw) step(r source, p *Program) Step {
 	kind := pick(r, d.kinds)
-	if p.SRQ && r.oneIn(8) {
+	shared := p.SRQ || p.XRC
+	if shared && r.oneIn(8) {
 		kind = StepLimit
 	}
-	if kind == StepLimit && !p.SRQ {
+	if kind == StepLimit && !shared || kind == StepDrain && p.XRC {
 		kind = StepRecv
 	}
 	if kind == StepBind && p.Window == 0 {
 		kind = StepSend
 	}
+	if kind == StepGroup && !p.Group {
+		kind = StepSend
+	}
+	if p.Group && r.oneIn(12) {
+		kind = StepGroup
+	}
+	if (kind == StepEvict || kind == StepAdvise) && !p.paged() {
+		kind = StepRecv
+	}
 	s := Step{Kind: kind}
-	if kind != StepRestart && kind != StepEvent && kind != StepLimit {
+	if kind == StepGroup {
+		s.N = min(1, r.IntN(3))
+	}
+	if kind != StepRestart && kind != StepEvent && (kind != StepLimit || p.XRC) && (kind != StepSend || !p.XRC) {
 		s.Side = r.IntN(2)
 	}
 	switch kind {
@@ -244,14 +263,13 @@ func (d *Draw) step(r source, p *Program) Step {
 		s.Pieces, s.Access = []Piece{x}, mostly(r, rights)
 	case StepDereg:
 		s.Region, s.Side = r.IntN(len(p.Regions)), 0
-	case StepRereg:
-		s.Region, s.Side = r.IntN(len(p.Regions)), 0
-		s.Access = mostly(r, accesses)
+	case StepRereg, StepReg, StepEvict, StepAdvise:
+		ofRegion(r, p, &s)
 	case StepSend:
 		s.List = list(r.few(1, maxList), func() Request { return request(r, p) })
 		s.Leave = r.oneIn(2)
 		switch {
-		case p.RNRRetry == lateRetries && r.oneIn(4):
+		case p.RNRRetry == lateRetries && !p.XRC && r.oneIn(4):
 			x := request(r, p)
 			for !x.sends() {
 				x = request(r, p)
@@ -279,13 +297,13 @@ func (d *Draw) step(r source, p *Program) Step {
 		s.N = r.between(-1, 2)
 	case StepRenew:
 		s.N = max(0, r.between(-2, maxList))
-		s.All, s.Leave = r.oneIn(3), r.oneIn(2)
-		s.List = underWay(r, p)
+		s.All, s.Leave = r.oneIn(3) && !p.XRC, r.oneIn(2)
+		s.List = underWay(r, p, s.Side)
 	case StepError:
-		s.List = underWay(r, p)
+		s.List = underWay(r, p, s.Side)
 	case StepDrain:
 		s.N = r.IntN(2)
-		s.List = underWay(r, p)
+		s.List = underWay(r, p, s.Side)
 	case StepModer:
 		s.Recv = r.oneIn(2)
 		s.N, s.Period = pick(r, []int{0, 1, 2, 3, 4, 16}), pick(r, []int{0, 1, 16, 1000})
@@ -298,8 +316,11 @@ func (d *Draw) step(r source, p *Program) Step {
 		if x.values != nil {
 			s.Access, s.N = 0, pick(r, x.values)
 		}
-		if p.Faults != nil && s.Mask&^modifiedUnderFaults != 0 {
+		if (p.Faults != nil || p.paged()) && s.Mask&^modifiedUnderFaults != 0 {
 			s.Mask, s.Access, s.N = verbs.QPMaskMinRNRTimer, 0, 12
+		}
+		if p.paged() && s.Mask == verbs.QPMaskMinRNRTimer { // each absent page takes one
+			s.N = min(12, max(1, s.N))
 		}
 	}
 	return s
@@ -309,13 +330,31 @@ func (d *Draw) step(r source, p *Program) Step {
 const long = 1 << 16
 
 func pieces(r source, p *Program) []Piece {
-	return list(r.few(0, maxPieces), func() Piece { return piece(r, p) })
+	n := r.few(0, maxPieces)
+	if p.SGEs == 0 || !r.oneIn(3) {
+		return list(n, func() Piece { return piece(r, p) })
+	}
+	return list(max(0, p.SGEs+r.between(-1, 1)), func() Piece { // as many as there may be, or one more
+		x := piece(r, p)
+		x.Len = min(x.Len, maxInline)
+		return x
+	})
+}
+
+// landing are pieces that are written.
+func landing(r source, p *Program, l []Piece) []Piece {
+	for i := range l {
+		for n := 0; p.Regions[l[i].Region].Place != PlaceOwn && n < maxRegions; n++ {
+			l[i] = piece(r, p)
+		}
+	}
+	return l
 }
 
 // receive is the pieces of a receive.
 func receive(r source, p *Program) []Piece {
-	l := pieces(r, p)
-	if p.SRQ { // libmlx5 posts an empty piece to an SRQ with a byte count of 0, which the device takes for 2 GiB
+	l := landing(r, p, pieces(r, p))
+	if p.SRQ || p.XRC { // libmlx5 posts an empty piece to an SRQ with a byte count of 0, which the device takes for 2 GiB
 		l = slices.DeleteFunc(l, func(x Piece) bool { return x.Len == 0 })
 	}
 	return l
@@ -327,15 +366,25 @@ func piece(r source, p *Program) Piece {
 	if r.oneIn(8) {
 		x.Len = max(0, int(p.options().Cap.MaxInline)+r.between(-1, 1))
 	}
-	x.Off = 8 * r.between(0, (regionSize-x.Len)/8)
+	m := &p.Regions[x.Region]
+	if x.Len > m.Size && !r.oneIn(16) {
+		x.Len = m.Size
+	}
+	room := max(0, m.Size-x.Len)
+	x.Off = m.Off + 8*r.between(0, room/8)
 	switch r.between(-16, 15) {
 	case 15:
-		x.Off = regionSize - x.Len + 1 // one byte too far
+		x.Off = m.Off + room + 1 // one byte too far
 	case 14:
 		x.WrongKey = true
 	case 13:
-		x.Off = max(0, min(x.Off+1, regionSize-x.Len))
+		x.Off = min(x.Off+1, m.Off+room)
+	case 12:
+		x.Off = m.Off + room // the last
+	case 11:
+		x.Off = max(0, m.Off-1) // one byte before
 	}
+	x.Off = max(0, min(x.Off, memorySize-x.Len))
 	return x
 }
 
@@ -358,6 +407,11 @@ func request(r source, p *Program) Request {
 		n -= 2
 	}
 	x := Request{Op: operations[r.IntN(n)]}
+	if p.XRC {
+		if x.SRQ = r.IntN(2); r.oneIn(32) {
+			x.SRQ = noSRQ
+		}
+	}
 	for _, f := range []verbs.SendFlags{verbs.SendSignaled, verbs.SendFence, verbs.SendSolicited} {
 		if r.oneIn(2) {
 			x.Flags |= f
@@ -368,23 +422,29 @@ func request(r source, p *Program) Request {
 	}
 	if x.atomic() {
 		x.CompareAdd, x.Swap = pick(r, []uint64{1, 0, 2, 1 << 31, 1 << 32, 1<<63 - 1, 1 << 63, 1<<64 - 1}), r.Uint64()
-		l := piece(r, p)
-		l.Len = 8
-		x.Local, x.Remote = []Piece{l}, windowed(r, p, piece(r, p))
-		x.Remote.Len = 0
+		x.Local, x.Remote = landing(r, p, []Piece{piece(r, p)}), windowed(r, p, piece(r, p))
+		x.Local[0].Len, x.Remote.Len = 8, 0
+		x.Local[0].Off = min(x.Local[0].Off, memorySize-8)
+		if !r.oneIn(8) {
+			x.Remote.Off = (x.Remote.Off + 7) / 8 * 8
+		}
+		x.Remote.Off = min(x.Remote.Off, memorySize-8)
 		return x
 	}
-	x.Local = pieces(r, p)
+	if x.Local = pieces(r, p); x.Op == verbs.WRRDMARead {
+		x.Local = landing(r, p, x.Local)
+	}
 	if p.UD {
-		x.BadQKey = r.oneIn(8)
+		x.BadQKey, x.Group = r.oneIn(8), p.Group && r.oneIn(3)
 		if len(x.Local) > 1 && r.oneIn(2) { // short enough for a packet
 			x.Local = x.Local[:1]
 		}
 	}
 	if names, _ := x.remote(); names {
 		x.Remote = windowed(r, p, piece(r, p))
-		if n := length(x.Local); !x.Remote.WrongKey && x.Remote.Off+n > regionSize && x.Remote.Off+x.Remote.Len <= regionSize && n <= regionSize {
-			x.Remote.Off = (regionSize - n) / 8 * 8
+		m := &p.Regions[x.Remote.Region]
+		if n, end := length(x.Local), m.Off+m.Size; !x.Remote.WrongKey && x.Remote.Off+n > end && x.Remote.Off+x.Remote.Len <= end && n <= m.Size {
+			x.Remote.Off = m.Off + (m.Size-n)/8*8
 		}
 		x.Remote.Len = 0
 	}

@@ -33,12 +33,21 @@ type run struct {
 	mrs  []verbs.MR // nil: refused, or ended
 	rm   []*model.MR
 	keys [][2]uint32
+	base []uint64   // address of the memory's first byte by the region's key
 	mws  [2]*window // nil: never bound
+
+	other verbs.PD // that of no queue pair; nil: none was needed yet
+	td    *kit.TD  // nil: none was needed yet
 
 	srq *kit.SRQ // nil: each side has a receive queue
 	sm  *model.SRQ
 
-	ahs   [2]verbs.AH // of UD: to side 0 and 1
+	domainXRC *kit.XRCD // of XRC, with its SRQs
+	named     [2]verbs.SRQ
+	namedM    [2]*model.SRQ
+	numbers   [3]uint32
+
+	ahs   [3]verbs.AH // of UD: to side 0 and 1, and to the group
 	last  *kit.Buffer // of UC: where the request behind those of a step writes its number
 	lastM *model.MR
 	sent  uint64 // that number
@@ -57,8 +66,9 @@ type Session struct {
 	text  bool               // outcomes are compared with those of another target
 	tap   bool               // the frames are looked at
 	all   []verbs.Buffer     // memory of the regions
+	most  verbs.DeviceAttr   // what the device announces
 	model [maxRegions][]byte // what the model has of it
-	rows  [regionSize + guard]byte
+	rows  [memorySize]byte
 	wcs   [maxNumber]verbs.WC
 }
 
@@ -68,13 +78,15 @@ func NewSession(c *spec.C, text bool) *Session {
 	attr, err := s.env.Ctx.QueryPort(c.T, int(s.env.Port))
 	kit.Must(c, "query_port", err)
 	s.mtu = attr.ActiveMTU.Bytes()
+	s.most, err = s.env.Ctx.QueryDevice(c.T)
+	kit.Must(c, "query_device", err)
 	if gid, err := player.PickIPv6(c.T, s.env.Ctx, uint32(s.env.Port)); err == nil && !s.env.IB {
 		e := *s.env
 		e.GID, e.LocalAddr = gid, kit.Addr{GID: gid.GID}
 		s.ipv6 = &e
 	}
 	for i := range s.model {
-		s.all, s.model[i] = append(s.all, kit.Map(c, regionSize+guard)), make([]byte, regionSize+guard)
+		s.all, s.model[i] = append(s.all, kit.Map(c, memorySize)), make([]byte, memorySize)
 	}
 	return s
 }
@@ -94,6 +106,12 @@ const (
 // options are those of both queue pairs.
 func (r *run) options() kit.Options {
 	o := r.p.options()
+	if r.p.RdAtomic >= tooMany {
+		o.RdAtomic = uint8(min(r.most.MaxQPInitRdAtom, r.most.MaxQPRdAtom, 255))
+	}
+	if r.p.Domain {
+		o.PD = r.domain().PD
+	}
 	if !r.c.Has(kit.ExactTime) {
 		o.Timeout, o.RetryCnt = realTimeout, max(o.RetryCnt, realRetries)
 	}
@@ -125,7 +143,7 @@ func (s *Session) execute(c *spec.C, p *Program) *Outcome {
 	if p.IPv6 && s.ipv6 != nil {
 		r.on = s.ipv6
 	}
-	r.world.Lossy = len(p.Faults) > 0
+	r.world.Lossy = len(p.Faults) > 0 || p.paged()
 	if s.text {
 		r.out.Streams = map[string][]string{}
 	}
@@ -141,6 +159,9 @@ func (s *Session) execute(c *spec.C, p *Program) *Outcome {
 	}
 	if !r.ended {
 		r.end(len(p.Steps))
+	}
+	for k := range r.qps {
+		r.leaveGroup(len(p.Steps), k)
 	}
 	for n := range r.mws {
 		r.dropWindow(n)
@@ -183,38 +204,31 @@ func (r *run) open() {
 		}
 	}
 	r.createCQs(o.CQE)
+	if p.XRC {
+		r.openXRC()
+	}
 	if p.SRQ {
-		r.srq = e.CreateSRQ(c, p.depth(), maxPieces)
-		r.sm = &model.SRQ{World: r.world, Cap: int(r.srq.Caps().MaxWR)}
+		r.srq = e.CreateSRQ(c, p.depth(), p.sges())
+		r.sm = &model.SRQ{World: r.world, Cap: int(r.srq.Caps().MaxWR), SGEs: int(r.srq.Caps().MaxSGE)}
 		o.SRQ = r.srq.SRQ
 		a, err := r.srq.Query(c.T)
 		kit.Must(c, "query_srq", err)
 		r.sm.Most = max(r.sm.Cap, int(a.MaxWR))
 	}
-	for i, m := range p.Regions {
-		b := r.all[i]
-		r.mem = append(r.mem, b)
-		mm := &model.Memory{Name: "m" + string(rune('0'+i)), Bytes: r.model[i]}
-		rm := &model.MR{World: r.world, Mem: mm, Len: m.Size, Access: m.Access}
-		r.mm, r.rm = append(r.mm, mm), append(r.rm, rm)
-		mr, err := e.PD.RegMR(c.T, b.Addr(), uint64(m.Size), m.Access)
-		r.call("register m%d: %s", i, errnoName(err))
-		r.judge(-1, "ibv_reg_mr of "+mm.Name, rm.Register(err))
-		r.keys = append(r.keys, [2]uint32{})
-		if err == nil {
-			r.keys[i] = [2]uint32{mr.LKey(), mr.RKey()}
-		} else {
-			mr = nil
-		}
-		r.mrs = append(r.mrs, mr)
+	for i := range p.Regions {
+		r.addRegion(i)
 	}
 	if p.UC {
 		r.last = e.Buffer(c, 16, kit.AllAccess)
 		r.lastM = &model.MR{World: r.world, Mem: &model.Memory{Name: "last", Bytes: make([]byte, 16)}, Len: 16, Access: kit.AllAccess, Alive: true}
 	}
 	for k := range r.ahs {
-		if p.UD {
-			ah, err := e.PD.CreateAH(c.T, r.path(r.on.LocalAddr))
+		if p.UD && (k != toGroup || p.Group) {
+			to := r.path(r.on.LocalAddr)
+			if k == toGroup {
+				to = r.path(e.Group(r.group()))
+			}
+			ah, err := e.PD.CreateAH(c.T, to)
 			kit.Must(c, "create_ah", err)
 			kit.DestroyOnce(c, "destroy_ah", ah.Destroy)
 			r.ahs[k] = ah
@@ -229,7 +243,7 @@ func (r *run) open() {
 func (r *run) createCQs(n int) {
 	r.cqs, r.cm, r.destroyCQ = nil, nil, nil
 	for _, name := range []string{"CQ 1", "CQ 2", "CQ 3", "CQ 4"} {
-		cq, err := r.env.Ctx.CreateCQ(r.c.T, verbs.CQAttr{CQE: n, Channel: r.ch})
+		cq, err := r.env.Ctx.CreateCQ(r.c.T, r.cqAttr(n))
 		kit.Must(r.c, "create_cq", err)
 		r.destroyCQ = append(r.destroyCQ, kit.DestroyOnce(r.c, "destroy_cq", cq.Destroy))
 		r.cqs = append(r.cqs, cq)
@@ -246,6 +260,7 @@ func (r *run) path(to kit.Addr) verbs.AHAttr {
 	if r.p.UD {
 		a = r.on.AHTo(to)
 	}
+	a.SL, a.GRH.FlowLabel = r.p.SL, r.p.Flow
 	if a.GRH.TrafficClass = r.p.Class; r.p.Hops > 0 {
 		a.GRH.HopLimit = r.p.Hops
 	}
@@ -254,22 +269,26 @@ func (r *run) path(to kit.Addr) verbs.AHAttr {
 
 // header is what is known of the routing header of a datagram: of an IPv4 address the packet's
 // header behind 20 bytes (UD-002).
-func (r *run) header() (b []byte, known uint64) {
+func (r *run) header(group bool) (b []byte, known uint64) {
 	b = make([]byte, verbs.GRHSize)
 	a := r.path(r.on.LocalAddr)
-	gid := a.GRH.DGID
+	gid, to := a.GRH.DGID, a.GRH.DGID
+	if group {
+		to = r.group()
+	}
 	switch {
 	case r.on.IB:
 		return b, 0
 	case r.p.IPv6:
-		b[0], b[1], b[7] = 6<<4|a.GRH.TrafficClass>>4, a.GRH.TrafficClass<<4, a.GRH.HopLimit
+		b[0], b[1], b[7] = 6<<4|a.GRH.TrafficClass>>4, a.GRH.TrafficClass<<4|uint8(r.p.Flow>>16), a.GRH.HopLimit
+		b[2], b[3] = uint8(r.p.Flow>>8), uint8(r.p.Flow)
 		copy(b[8:], gid[:])
-		copy(b[24:], gid[:])
-		return b, 1<<40 - 1<<7 | 3 // the second byte has bits of the flow label too, which is that of the path: 0
+		copy(b[24:], to[:])
+		return b, 1<<40 - 1<<7 | 3
 	}
 	b[21], b[28] = a.GRH.TrafficClass, a.GRH.HopLimit
 	copy(b[32:], gid[12:])
-	copy(b[36:], gid[12:])
+	copy(b[36:], to[12:])
 	return b, 0xff<<32 | 1<<28 | 1<<21
 }
 
@@ -286,13 +305,19 @@ func (r *run) cq(side int, recv bool) int {
 
 // create makes both queue pairs.
 func (r *run) create(o kit.Options) {
+	if r.p.XRC {
+		r.createXRC(o)
+	}
 	for k := range r.qps {
+		if r.p.XRC {
+			break
+		}
 		o.Access = r.p.Access[k]
 		o.SendCQ, o.RecvCQ = r.cqs[r.cq(k, false)], r.cqs[r.cq(k, true)]
 		q := r.env.CreateQP(r.c, o)
 		r.qps[k] = q
 		r.qm[k] = r.world.NewQP(&model.QP{Name: side(k), Type: o.Type, Number: q.QPN(), Cap: q.Caps(), SigAll: o.SigAll, Extended: o.SendOps != 0,
-			SendCQ: r.cm[r.cq(k, false)], RecvCQ: r.cm[r.cq(k, true)], SRQ: r.sm})
+			SendCQ: r.cm[r.cq(k, false)], RecvCQ: r.cm[r.cq(k, true)], SRQ: r.sm, MostRd: r.most.MaxQPInitRdAtom, MostDestRd: r.most.MaxQPRdAtom})
 		o.PSN = o.NthPSN(0x1000)
 	}
 	r.qm[0].Peer, r.qm[1].Peer = r.qm[1], r.qm[0]
@@ -306,6 +331,9 @@ func (r *run) connect(i int) {
 		for s := verbs.QPSInit; s <= verbs.QPSRTS; s++ {
 			a := q.AttrFor(r.qps[1-k].Peer())
 			a.State, a.AH = s, r.path(r.on.LocalAddr)
+			if r.p.RdAtomic == tooMany {
+				r.tooManyReads(i, k, a)
+			}
 			if !r.modify(i, k, &a, kit.MaskFor(q.Opt.Type, s)) {
 				return
 			}
@@ -339,7 +367,13 @@ func (p *Program) options() kit.Options {
 	o := kit.Default()
 	o.MTU, o.RNRRetry, o.RetryCnt, o.SigAll, o.Timeout = p.MTU, p.RNRRetry, p.Retries, p.SigAll, timeout
 	n := uint32(p.depth())
-	o.Cap = verbs.QPCap{MaxSendWR: n, MaxRecvWR: n, MaxSendSGE: maxPieces, MaxRecvSGE: maxPieces, MaxInline: maxInline}
+	o.Cap = verbs.QPCap{MaxSendWR: n, MaxRecvWR: n, MaxSendSGE: uint32(p.sges()), MaxRecvSGE: uint32(p.sges()), MaxInline: maxInline}
+	if p.PSN > 0 {
+		o.PSN = p.PSN
+	}
+	if p.RdAtomic > 0 {
+		o.RdAtomic = p.RdAtomic
+	}
 	if p.Inline > 0 {
 		o.Cap.MaxInline = uint32(p.Inline)
 	}
@@ -357,6 +391,8 @@ func (p *Program) options() kit.Options {
 		o.Type = verbs.QPTUC
 	case p.UD:
 		o.Type = verbs.QPTUD
+	case p.XRC:
+		o.Type = verbs.QPTXRCSend
 	}
 	if p.Extended {
 		if o.SendOps = sendOps[o.Type]; p.Window == verbs.MWType2 {
@@ -369,7 +405,9 @@ func (p *Program) options() kit.Options {
 }
 
 // sendOps are the operations of drawn programs: a provider may lack others.
-var sendOps = map[verbs.QPType]uint64{verbs.QPTUD: kit.OpsUD, verbs.QPTUC: opsUC, verbs.QPTRC: opsUC | verbs.QPExRDMARead | verbs.QPExAtomicCmpSwp | verbs.QPExAtomicFetchAdd}
+var sendOps = map[verbs.QPType]uint64{verbs.QPTUD: kit.OpsUD, verbs.QPTUC: opsUC, verbs.QPTXRCSend: opsRC, verbs.QPTRC: opsRC}
+
+const opsRC = opsUC | verbs.QPExRDMARead | verbs.QPExAtomicCmpSwp | verbs.QPExAtomicFetchAdd
 
 const opsUC = verbs.QPExSend | verbs.QPExSendImm | verbs.QPExRDMAWrite | verbs.QPExRDMAWriteImm
 
@@ -379,11 +417,14 @@ const cqe = 63
 // guard is how much memory there is behind a region.
 const guard = kit.Page
 
+// memorySize is how much memory a region may be of.
+const memorySize = regionSize + guard
+
 // pattern is the byte at an offset of a region at first.
 func pattern(region, off int) byte { return byte(off*7 + off>>8*13 + region*89 + 1) }
 
 // patterns are the first bytes of each region.
-var patterns [maxRegions][regionSize + guard]byte
+var patterns [maxRegions][memorySize]byte
 
 func init() {
 	for i := range patterns {

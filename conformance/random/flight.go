@@ -121,7 +121,7 @@ func (r *run) drainUnderWay(i int, s *Step) bool {
 	down := verbs.QPAttr{State: verbs.QPSSQD, EnSQDAsyncNotify: s.N != 0}
 	first := r.qps[k].Modify(r.c.T, &down, verbs.QPMaskState|verbs.QPMaskEnSQDAsyncNotify)
 	r.settle()
-	if r.world.Lossy { // the retries of what was lost
+	if r.world.Lossy { // the retries of what was lost, or met an absent page
 		r.c.T.Sleep(recovery)
 	}
 	second := r.qps[k].Modify(r.c.T, &verbs.QPAttr{State: verbs.QPSRTS}, verbs.QPMaskState)

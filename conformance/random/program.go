@@ -24,11 +24,15 @@ const (
 	StepEvent   = "event"    // ibv_get_cq_event until there is none
 	StepResize  = "resize"   // ibv_resize_cq to N entries, counted from Anchor
 	StepLimit   = "limit"    // ibv_modify_srq of the limit to N, counted from Anchor
-	StepRereg   = "rereg"    // ibv_rereg_mr of the access flags
+	StepReg     = "reg"      // ibv_reg_mr of a deregistered region, on a piece of its memory
+	StepRereg   = "rereg"    // ibv_rereg_mr: the translation if Pieces, the PD if N (another) or All (the queue pairs'), else the access flags
+	StepEvict   = "evict"    // madvise(MADV_DONTNEED) of N pages of a region on demand, all if N is 0
+	StepAdvise  = "advise"   // ibv_advise_mr of the piece: prefetch number N
 	StepModify  = "modify"   // ibv_modify_qp of the attributes in Mask, to Access or to N (at most the largest value of each)
 	StepDrain   = "drain"    // the queue pair goes to SQD, with a notification if N is not 0, or back to RTS
 	StepModer   = "moderate" // ibv_modify_cq to N completions and Period microseconds
 	StepQuery   = "query"    // ibv_query_qp
+	StepGroup   = "group"    // ibv_attach_mcast, or ibv_detach_mcast if N is 0
 	StepBind    = "bind"     // a window is bound to the piece; a piece of length 0 unbinds it
 )
 
@@ -41,14 +45,18 @@ const (
 
 // Program is what a process does with two connected queue pairs, A (side 0) and B (side 1), and regions that both use.
 type Program struct {
-	UC                bool  `json:",omitempty"` // the queue pairs are of type UC
-	UD                bool  `json:",omitempty"` // the queue pairs are of type UD; neither: RC
-	IPv6              bool  `json:",omitempty"` // the path is between GIDs of IPv6 addresses
-	Class             uint8 `json:",omitempty"` // traffic class of the path
-	Hops              uint8 `json:",omitempty"` // hop limit of the path; 0: 64
-	SRQ               bool  `json:",omitempty"` // both queue pairs take their receives from one SRQ
-	Extended          bool  `json:",omitempty"` // requests are posted by ibv_wr_*, not ibv_post_send
-	Atomic            bool  `json:",omitempty"` // atomics are allowed
+	UC                bool   `json:",omitempty"` // the queue pairs are of type UC
+	UD                bool   `json:",omitempty"` // the queue pairs are of type UD
+	XRC               bool   `json:",omitempty"` // the queue pairs are an XRC sender and its target; with none of UC, UD, XRC: RC
+	IPv6              bool   `json:",omitempty"` // the path is between GIDs of IPv6 addresses
+	Group             bool   `json:",omitempty"` // UD: there is a multicast group
+	Class             uint8  `json:",omitempty"` // traffic class of the path
+	Flow              uint32 `json:",omitempty"` // flow label of the path
+	SL                uint8  `json:",omitempty"` // service level of the path
+	Hops              uint8  `json:",omitempty"` // hop limit of the path; 0: 64
+	SRQ               bool   `json:",omitempty"` // both queue pairs take their receives from one SRQ
+	Extended          bool   `json:",omitempty"` // requests are posted by ibv_wr_*, not ibv_post_send
+	Atomic            bool   `json:",omitempty"` // atomics are allowed
 	MTU               verbs.MTU
 	RNRRetry, Retries uint8
 	RNRTimer, Timeout uint8                `json:",omitempty"` // codes of min_rnr_timer and timeout; 0: 12
@@ -58,10 +66,22 @@ type Program struct {
 	Window            verbs.MWType         `json:",omitempty"` // type of the two memory windows; 0: none
 	Inline            int                  `json:",omitempty"` // max_inline_data; 0: 64
 	Shared            bool                 `json:",omitempty"` // one CQ for all queues
+	SGEs              int                  `json:",omitempty"` // of each request; 0: 4
+	PSN               uint32               `json:",omitempty"` // of the first request of A, and of B 0x1000 more; 0: that of the kit
+	RdAtomic          uint8                `json:",omitempty"` // max_rd_atomic and max_dest_rd_atomic; 0: 8; 255: the most; 254: one more is tried first
+	CQ                CQShape              // of the CQs
+	Domain            bool                 `json:",omitempty"` // queue pairs are of a thread domain
 	Access            [2]verbs.AccessFlags // of the queue pairs
 	Regions           []Region
 	Faults            []Fault `json:",omitempty"` // on the wire
 	Steps             []Step
+}
+
+// CQShape says how CQs are created and polled. Completions do not depend on it.
+type CQShape struct {
+	Extended   bool  `json:",omitempty"` // by ibv_create_cq_ex, and polled by ibv_start_poll
+	Wide       bool  `json:",omitempty"` // entries of 128 bytes
+	Compressed uint8 `json:",omitempty"` // cqe_comp_res_format
 }
 
 // Fault disturbs packets on the wire. Programs with faults use RC, whose retries repair the damage.
@@ -77,6 +97,10 @@ type Fault struct {
 type Region struct {
 	Size   int
 	Access verbs.AccessFlags
+	Off    int  `json:",omitempty"` // of its first byte in the memory
+	Place  int  `json:",omitempty"` // where its addresses are: PlaceOwn and so on
+	Big    bool `json:",omitempty"` // on demand: 4 GiB that nobody touches precede it in the region
+	Paged  bool `json:",omitempty"` // on demand
 }
 
 // Step is one step of a program.
@@ -115,6 +139,8 @@ type Request struct {
 	Local      []Piece         `json:",omitempty"`
 	Remote     Piece           // as long as the local pieces together
 	BadQKey    bool            `json:",omitempty"` // of a datagram: a Q_Key that is not the receiver's
+	Group      bool            `json:",omitempty"` // a datagram to the multicast group
+	SRQ        int             `json:",omitempty"` // of XRC: that of the side, or noSRQ
 	Most       int             `json:",omitempty"` // of inline data, 1 to 3: the first piece makes it MaxInline-2+Most bytes long; 0: as Local says
 	Imm        uint32          `json:",omitempty"`
 	CompareAdd uint64          `json:",omitempty"`
@@ -169,11 +195,11 @@ func (r *Request) remotePiece() Piece {
 	return p
 }
 
-// refused reports whether the library may refuse the request for its inline data. Behind others in
+// refused reports whether the library may refuse the request for its inline data or its pieces. Behind others in
 // a list, libmlx5 (44, 50) rings for them with what lay in the ring before, and when they start is
 // a matter of chance.
 func (p *Program) refused(r *Request) bool {
-	return r.Flags&verbs.SendInline != 0 && length(r.Local) > int(p.options().Cap.MaxInline)
+	return r.Flags&verbs.SendInline != 0 && length(r.Local) > int(p.options().Cap.MaxInline) || len(r.Local) > p.sges()
 }
 
 // touched are the pieces that a request reads and those that it writes; not what a receive takes.
@@ -243,7 +269,7 @@ func (p *Program) Valid() error {
 		if x.Region < 0 || x.Region >= len(p.Regions) || x.Off < 0 || x.Len < 0 || x.Len > maxLen || x.Off > 2*maxLen {
 			return fmt.Errorf("a piece %+v of %d regions, of %d bytes at most", x, len(p.Regions), maxLen)
 		}
-		if size := regionSize + guard; x.Off+x.Len > size {
+		if size := memorySize; x.Off+x.Len > size {
 			return fmt.Errorf("a piece %+v of memory of %d bytes", x, size)
 		}
 		return nil
@@ -255,7 +281,7 @@ func (p *Program) Valid() error {
 		return fmt.Errorf("windows of type %d", p.Window)
 	case len(p.Steps) > maxSteps:
 		return fmt.Errorf("%d steps, at most %d", len(p.Steps), maxSteps)
-	case p.MTU < verbs.MTU256 || p.MTU > verbs.MTU4096 || p.Retries > faultRetries || p.RNRRetry > lateRetries:
+	case p.MTU < verbs.MTU256 || p.MTU > verbs.MTU4096 || p.Retries > faultRetries && !p.paged() || p.Retries > pagedRetries || p.RNRRetry > lateRetries && (p.RNRRetry != pagedRetries || !p.paged()):
 		return fmt.Errorf("MTU %d, %d retries, %d retries for want of receives: want 1 to 5, at most %d, and at most %d", p.MTU, p.Retries, p.RNRRetry, faultRetries, lateRetries)
 	}
 	if p.RNRTimer > 31 || p.Timeout != 0 && (p.Timeout < 8 || p.Timeout > 14) {
@@ -270,16 +296,19 @@ func (p *Program) Valid() error {
 	if p.Inline < 0 || p.Inline > maxNumber {
 		return fmt.Errorf("%d bytes of inline data, at most %d", p.Inline, maxNumber)
 	}
+	if p.XRC {
+		if err := p.validXRC(); err != nil {
+			return err
+		}
+	}
 	if p.UC && p.UD {
 		return errors.New("queue pairs of type UC and UD")
 	}
 	if p.UC && (p.SRQ || p.Access[0]&p.Access[1]&verbs.AccessRemoteWrite == 0) {
 		return fmt.Errorf("UC has no SRQ, and its queue pairs allow writes, by which the end of a step is seen")
 	}
-	for _, r := range p.Regions {
-		if r.Size <= 0 || r.Size > regionSize {
-			return fmt.Errorf("a region of %d bytes: 1 to %d", r.Size, regionSize)
-		}
+	if err := p.validShapes(); err != nil {
+		return err
 	}
 	for i, s := range p.Steps {
 		if err := p.validStep(s, piece); err != nil {
@@ -315,6 +344,12 @@ func (p *Program) validStep(s Step, piece func(Piece) error) error {
 		if r.Most < 0 || r.Most > 3 || r.Most > 0 && (r.Flags&verbs.SendInline == 0 || len(r.Local) == 0) {
 			return fmt.Errorf("inline data of kind %d: 0 to 3, with a piece", r.Most)
 		}
+		if r.Group && !p.Group {
+			return errors.New("a datagram to no group")
+		}
+		if r.SRQ < 0 || r.SRQ > noSRQ || r.SRQ > 0 && !p.XRC {
+			return fmt.Errorf("SRQ %d", r.SRQ)
+		}
 		if r.Op == verbs.WRSendInv && (p.Window != verbs.MWType2 || r.Remote.Window == 0) {
 			return errors.New("SEND_WITH_INV without a window of type 2")
 		}
@@ -331,19 +366,25 @@ func (p *Program) validStep(s Step, piece func(Piece) error) error {
 			return err
 		}
 	}
-	if s.Side != 0 && s.Side != 1 || len(s.List) > maxList || len(s.Pieces) > maxPieces {
+	if s.Side != 0 && s.Side != 1 || len(s.List) > maxList || len(s.Pieces) > maxSGEs+1 {
 		return fmt.Errorf("side %d, %d requests, %d pieces", s.Side, len(s.List), len(s.Pieces))
 	}
-	if !strings.Contains(" recv send error dereg restart renew poll arm event resize limit rereg modify query drain moderate bind ", " "+s.Kind+" ") {
+	if !strings.Contains(" recv send error dereg restart renew poll arm event resize limit reg rereg evict advise modify query drain moderate bind group ", " "+s.Kind+" ") {
 		return fmt.Errorf("kind %q", s.Kind)
 	}
 	if s.N < -maxNumber || s.N > maxNumber || !strings.Contains(",,waiting,cap,", ","+s.Anchor+",") {
 		return fmt.Errorf("number %d, anchor %q", s.N, s.Anchor)
 	}
+	if s.Kind == StepGroup && !p.Group {
+		return errors.New("a member of no group")
+	}
 	if s.Kind == StepBind && (len(s.Pieces) != 1 || s.Pieces[0].Window == 0 || p.UC || p.UD) {
 		return errors.New("a bind takes one window and one piece, on RC")
 	}
-	if s.Kind == StepLimit && !p.SRQ {
+	if s.Kind == StepReg && (len(s.Pieces) != 1 || s.Pieces[0].Len == 0) || s.Kind == StepRereg && len(s.Pieces) > 1 || s.Kind == StepAdvise && (len(s.Pieces) != 1 || s.N < 0 || s.N > 2) || s.Kind == StepEvict && s.N < 0 {
+		return fmt.Errorf("%s %d with %d pieces", s.Kind, s.N, len(s.Pieces))
+	}
+	if s.Kind == StepLimit && !p.SRQ && !p.XRC {
 		return errors.New("a limit without an SRQ")
 	}
 	if s.Late < 0 || s.Late > maxDelay || s.Times > maxNumber && len(s.List) > 1 {

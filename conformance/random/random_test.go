@@ -14,7 +14,7 @@ import (
 )
 
 // all is what a target may have.
-var all = random.Has{Atomic: true, SRQ: true, UC: true, Resize: true, Events: true, Rereg: true, Moderation: true, MW1: true, MW2: true, UD: true, IPv6: true, Inject: true}
+var all = random.Has{Late: true, Atomic: true, SRQ: true, UC: true, Resize: true, Events: true, Rereg: true, Moderation: true, MW1: true, MW2: true, UD: true, IPv6: true, Inject: true, Mcast: true, XRC: true, ODP: true, Advise: true, TD: true, CQEx: true, Direct: true, Compress: true}
 
 // TestProgramsAsGoCompile: programs are written as Go that compiles.
 func TestProgramsAsGoCompile(t *testing.T) {

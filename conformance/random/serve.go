@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"time"
 
+	"github.com/rdmasim/rdmasim/conformance/kit"
 	"github.com/rdmasim/rdmasim/conformance/report"
 	"github.com/rdmasim/rdmasim/conformance/spec"
 	"github.com/rdmasim/rdmasim/verbs"
@@ -57,19 +59,38 @@ func (l *Local) Run(list []Program) (out []*Outcome, err error) {
 }
 
 // Has says which features of a target programs may use.
-type Has struct{ Atomic, SRQ, UC, Resize, Events, Rereg, Moderation, SQD, MW1, MW2, UD, IPv6, Inject bool }
+type Has struct {
+	Atomic, SRQ, UC, Resize, Events, Rereg, Moderation, SQD, MW1, MW2, UD, IPv6, Inject bool
+	Late                                                                                bool // a receive can be posted at a time
+	Mcast, XRC, ODP, Advise, TD, CQEx, Direct, Compress                                 bool
+}
 
 // And returns the features that both have.
 func (h Has) And(o Has) Has {
-	return Has{h.Atomic && o.Atomic, h.SRQ && o.SRQ, h.UC && o.UC, h.Resize && o.Resize, h.Events && o.Events, h.Rereg && o.Rereg, h.Moderation && o.Moderation, h.SQD && o.SQD, h.MW1 && o.MW1, h.MW2 && o.MW2, h.UD && o.UD, h.IPv6 && o.IPv6, h.Inject && o.Inject}
+	v, w := reflect.ValueOf(&h).Elem(), reflect.ValueOf(o)
+	for i := range v.NumField() {
+		v.Field(i).SetBool(v.Field(i).Bool() && w.Field(i).Bool())
+	}
+	return h
 }
 
 // Has returns the features of the target.
 func (l *Local) Has() (h Has, err error) {
 	err = l.on(1, func(c *spec.C) {
-		h = Has{Atomic: c.Has("atomic"), SRQ: c.Has("srq"), UC: c.Has("uc"), Resize: c.Has("resize"), Events: c.Has("events"), Rereg: c.Has("rereg"), Moderation: c.Has("cq.moderation"), SQD: c.Has("sqd"), MW1: c.Has("mw.t1"), MW2: c.Has("mw.t2"), UD: true, IPv6: NewSession(c, false).ipv6 != nil, Inject: injects(c)}
+		h = Has{Atomic: c.Has("atomic"), SRQ: c.Has("srq"), UC: c.Has("uc"), Resize: c.Has("resize"), Events: c.Has("events"), Rereg: c.Has("rereg"), Moderation: c.Has("cq.moderation"), SQD: c.Has("sqd"), MW1: c.Has("mw.t1"), MW2: c.Has("mw.t2"), UD: true, IPv6: NewSession(c, false).ipv6 != nil, Inject: injects(c),
+			Late: c.Has(kit.ExactTime), Mcast: c.Has("mcast"), XRC: c.Has("xrc"), ODP: paging(c), Advise: c.Has("advise"), TD: c.Has("td"), CQEx: c.Has("cq_ex"), Direct: c.Has("dv"), Compress: c.Has("dv.cqe_comp") && c.Has("dv.cqe_comp.read")}
 	})
 	return h, err
+}
+
+// paging reports whether regions on demand may be used as others are, but for atomics.
+func paging(c *spec.C) bool {
+	for _, what := range []string{"odp", "odp.rc.send", "odp.rc.recv", "odp.rc.write", "odp.rc.read", "odp.rc.srq_recv"} {
+		if !c.Has(what) {
+			return false
+		}
+	}
+	return true
 }
 
 // on runs a body of n programs on a testbed of its own.

@@ -51,27 +51,39 @@ func (r *run) send(i, from int, s *Step, list []Request) {
 
 // build makes requests of side k, without those that cannot be posted.
 func (r *run) build(i, from, k int, list []Request) (wrs []verbs.SendWR, posted []model.Request) {
-	invalidates := false
+	invalidates, sends := false, 0
 	for n := range list {
 		x := &list[n]
 		names, _ := x.remote()
 		if !r.usable(x.Local) || names && !r.usable([]Piece{x.Remote}) {
 			continue
 		}
+		if (x.Op == verbs.WRRDMARead || x.atomic()) && !r.writable(x.Local) || r.p.paged() && !r.pagedMay(k, x, &sends) {
+			continue
+		}
 		w := verbs.SendWR{ID: idOf(i, from+n), Opcode: x.Op, Flags: x.Flags, SGEs: r.sges(x.Local), Imm: x.Imm, CompareAdd: x.CompareAdd, Swap: x.Swap}
 		m := model.Request{ID: w.ID, Op: x.Op, Flags: x.Flags, Local: r.pieces(x.Local), Imm: x.Imm, CompareAdd: x.CompareAdd, Swap: x.Swap}
+		if x.Flags&verbs.SendInline != 0 { // which has no key
+			for i := range w.SGEs {
+				w.SGEs[i].Addr += r.mem[x.Local[i].Region].Addr() - r.base[x.Local[i].Region]
+			}
+		}
 		if r.p.UD {
 			if length(x.Local) > r.mtu { // whether that is reported depends on the device (UD-005)
 				continue
 			}
-			r.address(k, &w, &m)
+			if x.Group && r.qm[k].Member() { // whether it gets its own is open (UD-020)
+				continue
+			}
+			r.address(k, x.Group, &w, &m)
 			if x.BadQKey {
 				w.RemoteQKey ^= 1
 				m.QKey ^= 1
 			}
 		}
+		r.name(x.SRQ, &w, &m)
 		if names {
-			w.RemoteAddr, w.RKey = r.mem[x.Remote.Region].Addr()+uint64(x.Remote.Off), r.key(x.Remote, 1)
+			w.RemoteAddr, w.RKey = r.addr(x.Remote), r.key(x.Remote, 1)
 			m.Remote = r.piece(x.Remote)
 			if x.Remote.Window > 0 {
 				key, mw, ok := r.windowKey(x.Remote)
@@ -105,7 +117,7 @@ func (r *run) mark(i, k int) {
 	w, m := r.lastOf(i)
 	if r.p.UD { // nobody takes it
 		w.Opcode, m.Op = verbs.WRSend, verbs.WRSend
-		r.address(k, &w, &m)
+		r.address(k, false, &w, &m)
 		w.RemoteQKey, m.QKey = noQKey, noQKey
 	}
 	if q, p := r.qm[k], r.qm[1-k]; r.world.Lossy && q.State == verbs.QPSRTS && p.State != verbs.QPSErr && !q.Sure(&m) {
@@ -121,11 +133,13 @@ func (r *run) mark(i, k int) {
 	}
 }
 
-// address sends a datagram of side k to the other.
-func (r *run) address(k int, w *verbs.SendWR, m *model.Request) {
+// address sends a datagram of side k to the other, or to the group.
+func (r *run) address(k int, group bool, w *verbs.SendWR, m *model.Request) {
 	w.AH, w.RemoteQPN, w.RemoteQKey = r.ahs[1-k], r.qps[1-k].QPN(), kit.QKey
-	m.QKey = kit.QKey
-	m.Header, m.HeaderKnown = r.header()
+	if m.QKey, m.Group = kit.QKey, group; group {
+		w.AH, w.RemoteQPN = r.ahs[toGroup], verbs.MulticastQPN
+	}
+	m.Header, m.HeaderKnown = r.header(group)
 }
 
 // room makes room for n requests of a side in its queue and its CQ, by polling.
@@ -155,6 +169,7 @@ func (r *run) lastOf(i int) (w verbs.SendWR, m model.Request) {
 	w = verbs.SendWR{ID: idOf(i, marker), Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled}
 	m = model.Request{ID: w.ID, Op: w.Opcode, Flags: w.Flags}
 	m.Remote.Mem, m.Remote.MR = r.mm[0], r.rm[0]
+	r.name(0, &w, &m)
 	if r.last != nil {
 		r.sent++
 		number := kit.HostWordBytes(r.sent)
@@ -207,7 +222,7 @@ func (r *run) certain(i int) {
 func (r *run) take(i, n int, id uint64) {
 	for !r.ended {
 		var wc [1]verbs.WC
-		got, err := r.cqs[n].PollWait(r.c.T, wc[:], patience)
+		got, err := r.wait(n, wc[:], patience)
 		kit.Must(r.c, "poll_cq", err)
 		if got == 0 {
 			r.judge(i, "ibv_poll_cq", r.cm[n].Empty())
@@ -229,6 +244,9 @@ func (r *run) completion(i, n int, w *verbs.WC) {
 			k = 1
 		}
 		recv := w.ID&received != 0
+		if r.p.XRC && recv { // there is no order between SRQs
+			k = r.p.Steps[w.ID&^received>>8].Side
+		}
 		r.say(map[bool]string{false: "send queue of ", true: "receive queue of "}[recv]+side(k), "%s", describe(w, recv))
 	}
 	r.judge(i, "ibv_poll_cq", r.cm[n].Completion(w))
@@ -243,9 +261,9 @@ func (r *run) poll(i, n, count int) {
 	for left := count; left > 0 && !r.ended; {
 		got, err := 0, error(nil)
 		if least, _ := r.cm[n].Waiting(); least > 0 {
-			got, err = r.cqs[n].PollWait(r.c.T, wc[:min(left, len(wc))], patience)
+			got, err = r.wait(n, wc[:min(left, len(wc))], patience)
 		} else {
-			got, err = r.cqs[n].Poll(r.c.T, wc[:min(left, len(wc))])
+			got, err = r.pollOnce(n, wc[:min(left, len(wc))])
 		}
 		kit.Must(r.c, "poll_cq", err)
 		for j := range wc[:got] {
@@ -307,6 +325,12 @@ func (r *run) asyncEvents(i int) {
 			for n, cq := range r.cqs {
 				if cq == ev.CQ {
 					object = r.cm[n]
+				}
+			}
+		case ev.SRQ != nil && r.p.XRC:
+			for k, s := range r.named {
+				if s == ev.SRQ {
+					object = r.namedM[k]
 				}
 			}
 		case ev.SRQ != nil:

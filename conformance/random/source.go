@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rdmasim/rdmasim/conformance/kit"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -21,7 +22,11 @@ func (p *Program) Source(name string, d *Difference) string {
 	o := p.options()
 	fmt.Fprintf(&b, "o := kit.Default()\no.MTU, o.RNRRetry, o.RetryCnt, o.Timeout, o.MinRNRTimer, o.SigAll = %d, %d, %d, %d, %d, %t\n", o.MTU, o.RNRRetry, o.RetryCnt, o.Timeout, o.MinRNRTimer, o.SigAll)
 	fmt.Fprintf(&b, "o.Cap = verbs.QPCap{MaxSendWR: %d, MaxRecvWR: %d, MaxSendSGE: %d, MaxRecvSGE: %d, MaxInline: %d}\n", o.Cap.MaxSendWR, o.Cap.MaxRecvWR, o.Cap.MaxSendSGE, o.Cap.MaxRecvSGE, o.Cap.MaxInline)
+	if p.PSN > 0 || p.RdAtomic > 0 {
+		fmt.Fprintf(&b, "o.PSN, o.RdAtomic = %d, %d\n", o.PSN, o.RdAtomic)
+	}
 	b.WriteString("e := kit.Open(c)\n")
+	p.sourceShape(&b)
 	ch := ""
 	if slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Kind == StepArm || s.Kind == StepEvent }) {
 		b.WriteString("ch := e.Channel(c)\n")
@@ -35,6 +40,9 @@ func (p *Program) Source(name string, d *Difference) string {
 	}
 	if p.UD {
 		b.WriteString("o.Type = verbs.QPTUD\n")
+	}
+	if p.XRC {
+		b.WriteString("// the queue pairs are an XRC sender and its target, and the receives those of two XRC SRQs of the target's domain\n")
 	}
 	if p.SRQ {
 		fmt.Fprintf(&b, "s := e.CreateSRQ(c, %d, %d)\no.SRQ = s.SRQ\n", queueDepth, maxPieces)
@@ -50,15 +58,15 @@ func (p *Program) Source(name string, d *Difference) string {
 	}
 	fmt.Fprintf(&b, "p.A.Opt.Access, p.B.Opt.Access = %s, %s\np.Connect(c)\n", flagWords(uint64(p.Access[0]), accessWords, "verbs.AccessFlags"),
 		flagWords(uint64(p.Access[1]), accessWords, "verbs.AccessFlags"))
-	if p.IPv6 || p.Class > 0 || p.Hops > 0 {
-		fmt.Fprintf(&b, "// the path: IPv6 %t, traffic class %d, hop limit %d\n", p.IPv6, p.Class, p.Hops)
+	if p.IPv6 || p.Class > 0 || p.Hops > 0 || p.Flow > 0 || p.SL > 0 {
+		fmt.Fprintf(&b, "// the path: IPv6 %t, traffic class %d, hop limit %d, flow label %#x, service level %d\n", p.IPv6, p.Class, p.Hops, p.Flow, p.SL)
 	}
 	if p.UD && slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Kind == StepSend }) {
 		fmt.Fprintf(&b, "way := e.AHTo(e.LocalAddr)\nway.GRH.TrafficClass = %d\nah := e.CreateAH(c, way)\n", p.Class)
 	}
 	b.WriteString("var m []*kit.Buffer\n")
 	if slices.ContainsFunc(p.Steps, func(s Step) bool {
-		return !slices.Contains([]string{StepDereg, StepRereg, StepLimit, StepEvent}, s.Kind) && (s.Kind != StepRecv || !p.SRQ)
+		return !slices.Contains([]string{StepDereg, StepReg, StepRereg, StepEvict, StepAdvise, StepLimit, StepEvent, StepGroup}, s.Kind) && (s.Kind != StepRecv || !p.SRQ)
 	}) {
 		b.WriteString("q := [2]*kit.QP{p.A, p.B}\n")
 	}
@@ -85,8 +93,26 @@ func (p *Program) Source(name string, d *Difference) string {
 	return string(out)
 }
 
+// sourceShape says in comments what the case has to make in another way than the kit does.
+func (p *Program) sourceShape(b *strings.Builder) {
+	if p.CQ.Extended {
+		fmt.Fprintf(b, "// CQs by ibv_create_cq_ex, polled by ibv_start_poll: entries of 128 bytes %t, compressed in format %d\n", p.CQ.Wide, p.CQ.Compressed)
+	}
+	if p.Domain {
+		b.WriteString("o.PD = e.AllocTD(c).PD\n")
+	}
+	if p.RdAtomic == tooMany {
+		b.WriteString("// each transition asks first for one READ more than the device has\n")
+	}
+	for i, m := range p.Regions {
+		if m.Off > 0 || m.Place > 0 || m.Paged || m.Size != p.Regions[0].Size {
+			fmt.Fprintf(b, "// m[%d]: %d bytes from byte %d of its page on, place %d, on demand %t, behind 4 GiB %t\n", i, m.Size, m.Off, m.Place, m.Paged, m.Big)
+		}
+	}
+}
+
 // sourceOther writes the steps that are one call.
-func sourceOther(b *strings.Builder, i int, s *Step) {
+func (p *Program) sourceOther(b *strings.Builder, i int, s *Step) {
 	cq := fmt.Sprintf("q[%d].%s", s.Side, map[bool]string{false: "SendCQ", true: "RecvCQ"}[s.Recv])
 	number := fmt.Sprint(s.N)
 	switch s.Anchor {
@@ -111,8 +137,29 @@ func sourceOther(b *strings.Builder, i int, s *Step) {
 		if s.Anchor == AnchorCap {
 			number = fmt.Sprintf("s.Caps().MaxWR+uint32(%d)", max(0, s.N))
 		}
+		if p.XRC {
+			fmt.Fprintf(b, "// the limit of SRQ %d becomes %s\n", s.Side, number)
+			return
+		}
 		observe("modify_srq", fmt.Sprintf("s.Modify(c.T, verbs.SRQAttr{Limit: uint32(max(0, %s))}, verbs.SRQMaskLimit)", number))
+	case StepReg:
+		x := s.Pieces[0]
+		fmt.Fprintf(b, "// m[%d] is registered anew: %d bytes from byte %d on, access %s, place %d\n", x.Region, x.Len, x.Off, flagWords(uint64(s.Access), accessWords, "verbs.AccessFlags"), s.N%places)
+	case StepEvict:
+		observe("madvise", fmt.Sprintf("m[%d].Pages(c).Advise(c.T, %d, %d, verbs.AdviceDontNeed)", s.Region, max(0, s.N-1)*kit.Page, memorySize-max(0, s.N-1)*kit.Page))
+	case StepAdvise:
+		observe("advise_mr", fmt.Sprintf("e.PD.AdviseMR(c.T, %d, verbs.AdviseFlush, %s)", s.N, sourcePieces(s.Pieces)))
 	case StepRereg:
+		if len(s.Pieces) > 0 {
+			x := s.Pieces[0]
+			observe("rereg_mr", fmt.Sprintf("m[%d].MR.Rereg(c.T, verbs.ReregTranslation, nil, m[%d].Addr(%d), %d, 0)", s.Region, s.Region, x.Off, x.Len))
+			return
+		}
+		if s.All || s.N > 0 {
+			pd := map[bool]string{true: "e.PD", false: "e.AllocPD(c)"}[s.All]
+			observe("rereg_mr", fmt.Sprintf("m[%d].MR.Rereg(c.T, verbs.ReregPD, %s, 0, 0, 0)", s.Region, pd))
+			return
+		}
 		observe("rereg_mr", fmt.Sprintf("m[%d].MR.Rereg(c.T, verbs.ReregAccess, nil, 0, 0, %s)", s.Region, flagWords(uint64(s.Access), accessWords, "verbs.AccessFlags")))
 	case StepModify:
 		a := s.attributes()
@@ -122,6 +169,8 @@ func sourceOther(b *strings.Builder, i int, s *Step) {
 		fmt.Fprintf(b, "if q[%d].QueryState(c) == verbs.QPSSQD {\nq[%[1]d].ModifyState(c, verbs.QPSRTS)\n} else {\n", s.Side)
 		observe("modify_qp to SQD", fmt.Sprintf("q[%d].Modify(c.T, &verbs.QPAttr{State: verbs.QPSSQD, EnSQDAsyncNotify: %t}, verbs.QPMaskState|verbs.QPMaskEnSQDAsyncNotify)", s.Side, s.N != 0))
 		b.WriteString("}\n")
+	case StepGroup:
+		fmt.Fprintf(b, "// q[%d] joins the multicast group (1) or leaves it (0): %d\n", s.Side, s.N)
 	case StepModer:
 		observe("modify_cq", fmt.Sprintf("%s.Modify(c.T, verbs.CQModeration{Count: %d, Period: %d})", cq, s.N, s.Period))
 	case StepQuery:
@@ -142,7 +191,7 @@ func (p *Program) sourceStep(b *strings.Builder, i int, s *Step) {
 	if s.Kind == StepError || s.Kind == StepDrain || s.Kind == StepRenew {
 		p.sourceUnderWay(b, i, s)
 	}
-	sourceOther(b, i, s)
+	p.sourceOther(b, i, s)
 	switch s.Kind {
 	case StepRecv:
 		queue := fmt.Sprintf("q[%d]", s.Side)
@@ -202,8 +251,14 @@ func (p *Program) sourceList(b *strings.Builder, i int, s *Step) {
 		if p.UD {
 			fmt.Fprintf(b, ", AH: ah, RemoteQPN: q[%d].QPN(), RemoteQKey: kit.QKey%s", 1-s.Side, map[bool]string{true: " ^ 1"}[r.BadQKey])
 		}
+		if r.Group {
+			b.WriteString(" /* to the multicast group */")
+		}
 		if r.Op == verbs.WRSendInv {
 			fmt.Fprintf(b, ", Imm: 0 /* the key of window %d */", r.Remote.Window)
+		}
+		if p.XRC {
+			fmt.Fprintf(b, ", XRCRemoteSRQN: 0 /* the number of SRQ %d; %d: of none */", r.SRQ, noSRQ)
 		}
 		if r.Imm != 0 {
 			fmt.Fprintf(b, ", Imm: %#x", r.Imm)

@@ -55,8 +55,14 @@ func (r *run) step(i int, s *Step) {
 				r.mrs[s.Region] = nil
 			}
 		}
+	case StepReg:
+		r.regAgain(i, s)
 	case StepRereg:
 		r.rereg(i, s)
+	case StepEvict:
+		r.evict(i, s)
+	case StepAdvise:
+		r.advise(i, s)
 	case StepRestart:
 		r.restart(i)
 	case StepRenew:
@@ -94,6 +100,8 @@ func (r *run) step(i int, s *Step) {
 		r.drain(i, s)
 	case StepBind:
 		r.bind(i, s)
+	case StepGroup:
+		r.member(i, s)
 	case StepModer:
 		n := r.cq(s.Side, s.Recv)
 		m := verbs.CQModeration{Count: uint16(s.N), Period: uint16(s.Period)}
@@ -119,7 +127,7 @@ func (r *run) granted(s *Step) []Request {
 		x.Local = slices.Clone(x.Local)
 		first, rest := &x.Local[0], length(x.Local[1:])
 		first.Len = min(max(0, int(r.qm[s.Side].Cap.MaxInline)+x.Most-2-rest), maxLen)
-		first.Off = min(first.Off, regionSize+guard-first.Len)
+		first.Off = min(first.Off, memorySize-first.Len)
 	}
 	return list
 }
@@ -175,39 +183,24 @@ func (r *run) query(i, k int) {
 const allAttributes = verbs.QPMaskState | verbs.QPMaskAccessFlags | verbs.QPMaskPathMTU | verbs.QPMaskDestQPN | verbs.QPMaskTimeout | verbs.QPMaskRetryCnt |
 	verbs.QPMaskRNRRetry | verbs.QPMaskMinRNRTimer | verbs.QPMaskMaxQPRdAtomic | verbs.QPMaskMaxDestRdAtomic | verbs.QPMaskPort | verbs.QPMaskQKey
 
-// rereg is ibv_rereg_mr of the access, if the provider has it.
-func (r *run) rereg(i int, s *Step) {
-	m := r.mrs[s.Region]
-	if m == nil || r.rm[s.Region].Windows() > 0 {
-		return
-	}
-	err := m.Rereg(r.c.T, verbs.ReregAccess, nil, 0, 0, s.Access)
-	r.call("step %d: rereg m%d: %s", i+1, s.Region, errnoName(err))
-	r.judge(i, "ibv_rereg_mr", r.rm[s.Region].Rereg(s.Access, err))
-	if keys := [2]uint32{m.LKey(), m.RKey()}; keys != r.keys[s.Region] { // what was posted with those before has none
-		again := *r.rm[s.Region]
-		r.rm[s.Region].Alive = false
-		r.rm[s.Region], r.keys[s.Region] = &again, keys
-	}
-}
-
 // limit is ibv_modify_srq and ibv_query_srq.
 func (r *run) limit(i int, s *Step) {
 	n := s.N
+	srq, sm := r.shared(s.Side)
 	switch s.Anchor {
 	case AnchorWaiting:
-		n += r.sm.Posted()
+		n += sm.Posted()
 	case AnchorCap:
-		n += r.sm.Cap
+		n += sm.Cap
 	}
 	n = max(0, n)
-	err := r.srq.Modify(r.c.T, verbs.SRQAttr{Limit: uint32(n)}, verbs.SRQMaskLimit)
+	err := srq.Modify(r.c.T, verbs.SRQAttr{Limit: uint32(n)}, verbs.SRQMaskLimit)
 	r.call("step %d: modify_srq to limit %d: %s", i+1, n, errnoName(err))
-	if !r.judge(i, fmt.Sprintf("ibv_modify_srq to limit %d", n), r.sm.Modify(n, err)) {
+	if !r.judge(i, fmt.Sprintf("ibv_modify_srq to limit %d", n), sm.Modify(n, err)) {
 		return
 	}
-	a, err := r.srq.Query(r.c.T)
-	r.judge(i, "ibv_query_srq", r.sm.Query(a, err))
+	a, err := srq.Query(r.c.T)
+	r.judge(i, "ibv_query_srq", sm.Query(a, err))
 }
 
 // restart drains both queue pairs and connects them anew.
@@ -239,6 +232,7 @@ func (r *run) renew(i int, s *Step) {
 		r.qm[s.Side].Interrupted(l)
 	}
 	for _, k := range []int{s.Side, 1 - s.Side} {
+		r.leaveGroup(i, k)
 		r.qps[k].DestroyNow(r.c)
 		r.judge(i, "ibv_destroy_qp", r.qm[k].Destroy(nil))
 		r.awaited[k] = r.left(k)
@@ -271,7 +265,7 @@ func (r *run) renew(i int, s *Step) {
 
 // left are the pieces of receives that stay when a side's queue pair ends: those in an SRQ.
 func (r *run) left(k int) []Piece {
-	if r.srq == nil {
+	if _, s := r.shared(k); s == nil {
 		return nil
 	}
 	return r.awaited[k]
@@ -282,7 +276,7 @@ func (r *run) reserved(n int) int {
 	_, most := r.cm[n].Waiting()
 	for k, q := range r.qm {
 		if r.cq(k, true) == n {
-			most += q.Posted()
+			most += r.receives(k)
 		}
 		if r.cq(k, false) == n {
 			most += q.Waiting()
@@ -300,13 +294,13 @@ func (r *run) recv(i, n int, s *Step) {
 // roomForRecv makes room for a receive of a side in its queue and its CQ, by polling.
 func (r *run) roomForRecv(i, side int, pieces []Piece) bool {
 	depth := int(r.qm[side].Cap.MaxRecvWR)
-	if r.srq != nil {
-		depth = r.sm.Cap
+	if _, s := r.shared(side); s != nil {
+		depth = s.Cap
 	}
 	if r.world.Lossy && r.qm[side].State == verbs.QPSErr { // retries may have taken longer than the simulator looks for receives then
 		return false
 	}
-	if !r.usable(pieces) || r.qm[side].Posted() >= min(depth, queueDepth) {
+	if !r.usable(pieces) || !r.writable(pieces) || r.receives(side) >= min(depth, queueDepth) {
 		return false
 	}
 	for k := range r.qps {
@@ -326,8 +320,8 @@ func (r *run) roomForRecv(i, side int, pieces []Piece) bool {
 // postRecv is ibv_post_recv, or ibv_post_srq_recv.
 func (r *run) postRecv(i, n, side int, pieces []Piece) error {
 	post := r.qps[side].PostRecv
-	if r.srq != nil {
-		post = r.srq.PostRecv
+	if s, _ := r.shared(side); s != nil {
+		post = s.PostRecv
 	}
 	_, err := post(r.c.T, []verbs.RecvWR{{ID: idOf(i, n) | received, SGEs: r.sges(pieces)}})
 	r.call("step %d: post_recv: %s", i+1, errnoName(err))
@@ -337,8 +331,8 @@ func (r *run) postRecv(i, n, side int, pieces []Piece) error {
 // judgeRecv tells the model of a receive that was posted.
 func (r *run) judgeRecv(i, n, side int, pieces []Piece, err error) {
 	id := idOf(i, n) | received
-	if r.srq != nil {
-		err = r.sm.PostRecv(id, r.pieces(pieces), err)
+	if _, s := r.shared(side); s != nil {
+		err = s.PostRecv(id, r.pieces(pieces), err)
 	} else {
 		err = r.qm[side].PostRecv(id, r.pieces(pieces), err)
 	}
@@ -346,7 +340,7 @@ func (r *run) judgeRecv(i, n, side int, pieces []Piece, err error) {
 		return
 	}
 	for k := range r.awaited {
-		if k == side || r.srq != nil {
+		if k == side || r.srq != nil || r.p.XRC {
 			r.awaited[k] = append(r.awaited[k], pieces...)
 		}
 	}
@@ -355,7 +349,7 @@ func (r *run) judgeRecv(i, n, side int, pieces []Piece, err error) {
 func (r *run) sges(l []Piece) []verbs.SGE {
 	out := make([]verbs.SGE, 0, len(l))
 	for _, x := range l {
-		out = append(out, verbs.SGE{Addr: r.mem[x.Region].Addr() + uint64(x.Off), Length: uint32(x.Len), LKey: r.key(x, 0)})
+		out = append(out, verbs.SGE{Addr: r.addr(x), Length: uint32(x.Len), LKey: r.key(x, 0)})
 	}
 	return out
 }

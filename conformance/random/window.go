@@ -18,7 +18,7 @@ type window struct {
 func (r *run) bind(i int, s *Step) {
 	x, q := s.Pieces[0], r.qm[s.Side]
 	w := r.mws[x.Window-1]
-	if r.mrs[x.Region] == nil || q.Drained() || !r.room(i, s.Side, 2) {
+	if r.mrs[x.Region] == nil || r.rm[x.Region].Paged || q.Drained() || !r.room(i, s.Side, 2) {
 		return
 	}
 	if w == nil {
@@ -27,7 +27,7 @@ func (r *run) bind(i int, s *Step) {
 		w = &window{mw: mw, old: mw.RKey()}
 		r.mws[x.Window-1] = w
 	}
-	info := verbs.MWBindInfo{MR: r.mrs[x.Region], Addr: r.mem[x.Region].Addr() + uint64(x.Off), Length: uint64(x.Len), Access: s.Access}
+	info := verbs.MWBindInfo{MR: r.mrs[x.Region], Addr: r.addr(x), Length: uint64(x.Len), Access: s.Access}
 	b := &model.Bind{MW: &w.model, MR: r.rm[x.Region], Off: x.Off, Len: x.Len, Access: s.Access, Type: r.p.Window}
 	m := model.Request{ID: idOf(i, 0), Op: verbs.WRBindMW, Flags: verbs.SendSignaled, Bind: b}
 	m.Remote.Mem, m.Remote.MR = r.mm[0], r.rm[0]

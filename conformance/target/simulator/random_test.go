@@ -18,7 +18,7 @@ var (
 )
 
 // all is what drawn programs may use.
-var all = random.Has{Atomic: true, SRQ: true, UC: true, Resize: true, Events: true, Rereg: true, Moderation: true, MW1: true, MW2: true, UD: true, IPv6: true}
+var all = random.Has{Late: true, Atomic: true, SRQ: true, UC: true, Resize: true, Events: true, Rereg: true, Moderation: true, MW1: true, MW2: true, UD: true, IPv6: true, TD: true, CQEx: true}
 
 func simulated(t *testing.T, cfg simulator.Config) *random.Local {
 	t.Helper()
