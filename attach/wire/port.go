@@ -13,10 +13,11 @@ import (
 	"github.com/rdmasim/rdmasim/sim/link"
 )
 
-// Config says what a port is.
+// Config says what an end is.
 type Config struct {
-	Address netip.Addr     // of this machine, to which the socket is bound: the device's address
-	Allow   []netip.Prefix // networks of peers; none: everybody is one
+	Place
+	MTU   int            // of an Ethernet; 0: that of the interface, or 1500
+	Allow []netip.Prefix // networks of peers; none: everybody is one
 	// Say gets a sentence for the user, once of each kind and peer; nil: nobody does.
 	Say func(format string, a ...any)
 }
@@ -47,8 +48,8 @@ type Port struct {
 // mostPeers bounds what is kept of peers, whose addresses strangers may forge.
 const mostPeers = 1 << 12
 
-// Open binds the socket. Its errors say what to do.
-func Open(cfg Config) (*Port, error) {
+// OpenPort binds the socket. Its errors say what to do.
+func OpenPort(cfg Config) (*Port, error) {
 	cfg.Address = cfg.Address.Unmap()
 	if cfg.Say == nil {
 		cfg.Say = func(string, ...any) {}
@@ -70,11 +71,20 @@ func Open(cfg Config) (*Port, error) {
 	return p, nil
 }
 
-// Headers is how many bytes of a packet the path MTU does not count: what Linux leaves room for (iboe_get_mtu).
-const Headers = 96
+// Name implements End.
+func (p *Port) Name() string { return p.cfg.Place.String() }
 
-// Address is that of the port.
+// Address implements End.
 func (p *Port) Address() netip.Addr { return p.cfg.Address }
+
+// Counts implements End.
+func (p *Port) Counts() *Counters { return &p.C }
+
+// Unit implements End.
+func (p *Port) Unit() string { return "datagram" }
+
+// Neighbour implements End: an Ethernet address inside the simulation is made of the IP address.
+func (p *Port) Neighbour(a netip.Addr) (roce.MAC, bool) { return MACOf(a), p.Allows(a) }
 
 // MTU is that of the interface that has the address, in bytes.
 func (p *Port) MTU() int { return p.mtu }
@@ -85,8 +95,7 @@ func (p *Port) Room() int { return p.sock.room }
 // FD is the descriptor that is readable when datagrams have come.
 func (p *Port) FD() int { return p.sock.fd }
 
-// Attach puts the port at the far end of a device's cable: Deliver sends frames of the pool there. Whoever is attached to that end
-// hands the port what the device sends (Receive).
+// Attach implements End.
 func (p *Port) Attach(end *link.Port, pool *roce.Pool) { p.end, p.pool = end, pool }
 
 // Allows says whether the port sends to an address and takes datagrams from it.
@@ -123,8 +132,11 @@ type Counters struct {
 	NoRoom      uint64 // frames for which the kernel had no room for longer than a moment
 
 	Strangers uint64 // datagrams from addresses that --allow leaves out
+	Others    uint64 // datagrams of an Ethernet that are not the other end's
 	Truncated uint64 // longer than any packet
 	Malformed uint64 // no whole RoCE packet
+	Tagged    uint64 // frames of a VLAN
+	Answered  uint64 // frames of ARP, neighbour discovery and echo that were sent
 	BadICRC   uint64
 	Overrun   uint64 // datagrams, or buffers of several, for which the socket had no room
 }
@@ -136,9 +148,10 @@ func (c *Counters) Dropped() string {
 		n    uint64
 		what string
 	}{
-		{c.Unsendable, "of what was sent that no UDP socket carries (RoCE v1, multicast, VLANs, broken headers)"}, {c.Unallowed, "to addresses that --allow leaves out"},
+		{c.Unsendable, "of what was sent that this wire does not carry (RoCE v1, VLANs, broken headers, by UDP sockets multicast)"}, {c.Unallowed, "to addresses that --allow leaves out"},
 		{c.TooLong, "longer than the MTU of their way"}, {c.Unreachable, "that the kernel refused to send"}, {c.NoRoom, "that the kernel had no room to send"},
-		{c.Strangers, "from addresses that --allow leaves out"}, {c.Truncated, "longer than any packet"}, {c.Malformed, "that were no RoCE packets"},
+		{c.Strangers, "from addresses that --allow leaves out"}, {c.Others, "that were not from the other end"}, {c.Truncated, "longer than any packet"}, {c.Malformed, "that were no RoCE packets"},
+		{c.Tagged, "of VLANs"},
 		{c.BadICRC, "with a wrong ICRC"}, {c.Overrun, "for which the socket had no room (net.core.rmem_max)"},
 	} {
 		if x.n > 0 {
