@@ -262,6 +262,7 @@ func TestLANPackets(t *testing.T) {
 		t.Errorf("the sender is at %v", mac)
 	}
 	others := rdmaFrames(t, peerAddress, netip.MustParseAddr("10.77.0.3"), 100)
+	roce.Ethernet(others[0]).SetDst(MACOf(ownAddress)) // as by a wrong neighbour
 	far.put(t, others...)
 	elsewhere := rdmaFrames(t, peerAddress, ownAddress, 100)[0]
 	roce.Ethernet(elsewhere).SetDst(peerMAC)
