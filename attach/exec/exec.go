@@ -15,6 +15,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/rdmasim/rdmasim/attach/wire"
 	"github.com/rdmasim/rdmasim/roce/fault"
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
@@ -28,10 +29,12 @@ type Config struct {
 	// Socket, or Socket.0, Socket.1 and so on.
 	Guests int
 	Socket string
-	// Wire has the address of a UDP socket on port 4791 for each device, in place of cables and switch: devices of other sessions, and
-	// other adapters, are reached by their addresses. Empty: the devices are joined with each other.
-	Wire []netip.Addr
-	// Allow are the networks of peers that Wire's sockets take datagrams from and send to; empty: all.
+	// Wire has for each device where its cable leads, in place of cables and switch: a UDP socket on port 4791, or an Ethernet. Devices of
+	// other sessions, and other adapters, are reached by their addresses. Empty: the devices are joined with each other.
+	Wire []wire.Place
+	// WireMTU is the MTU of Ethernets; 0: that of the interface, or 1500.
+	WireMTU int
+	// Allow are the networks of peers that Wire's ends take datagrams from and send to; empty: all.
 	Allow []netip.Prefix
 	Seed  uint64 // of the device's draws
 	Pcap  string // capture of every port, pcapng in virtual time ("": none)

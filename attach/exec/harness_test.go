@@ -92,7 +92,8 @@ func command(args []string) int {
 	name := f.String("profile", profile.Default, "")
 	faults := f.String("fault", "", "")
 	loss := f.Uint("loss", 0, "in a million")
-	f.Func("wire", "addresses", func(s string) error { return parseAll(s, netip.ParseAddr, &cfg.Wire) })
+	f.Func("wire", "places, or addresses of this machine", func(s string) error { return parseAll(s, parsePlace, &cfg.Wire) })
+	f.IntVar(&cfg.WireMTU, "mtu", 0, "")
 	f.Func("allow", "networks", func(s string) error { return parseAll(s, wire.ParseAllow, &cfg.Allow) })
 	_ = f.Parse(args)
 	var err error
@@ -139,6 +140,13 @@ func command(args []string) int {
 }
 
 // parseAll appends the values of a list to another.
+func parsePlace(s string) (wire.Place, error) {
+	if a, err := netip.ParseAddr(s); err == nil {
+		return wire.At(a), nil
+	}
+	return wire.ParsePlace(s)
+}
+
 func parseAll[T any](s string, parse func(string) (T, error), to *[]T) error {
 	for _, word := range strings.Split(s, ",") {
 		v, err := parse(word)

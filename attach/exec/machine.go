@@ -51,7 +51,7 @@ type machine struct {
 	// guests are functions of virtual machines on the same network; nil: there are none.
 	guests *pci.Server
 	// wires are the sockets of the devices; nil: cables join them.
-	wires []*wire.Port
+	wires []wire.End
 	// flush makes what the devices wrote visible, before an event announces it.
 	flush func()
 }
@@ -147,11 +147,11 @@ func newMachine(cfg *Config) (_ *machine, err error) {
 
 // addOtherAddresses tells the connection manager the addresses of this machine, of which programs see the interfaces, but for those of
 // devices.
-func (m *machine) addOtherAddresses(devices []netip.Addr) {
+func (m *machine) addOtherAddresses(devices []wire.Place) {
 	all, _ := net.InterfaceAddrs()
 	for _, a := range all {
 		if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() {
-			if ip, _ := netip.AddrFromSlice(n.IP); !slices.Contains(devices, ip.Unmap()) {
+			if ip, _ := netip.AddrFromSlice(n.IP); !slices.ContainsFunc(devices, func(p wire.Place) bool { return p.Address == ip.Unmap() }) {
 				m.cm.AddOtherAddress(ip)
 			}
 		}

@@ -18,8 +18,9 @@ import (
 	"github.com/rdmasim/rdmasim/sim/link"
 )
 
-// With Config.Wire each device has a UDP socket in place of a cable to the next one (package wire). The address of the socket is the
-// device's, and an Ethernet address is made of it, as of the address of each peer, so that nobody has to be asked for one.
+// With Config.Wire each device has a UDP socket in place of a cable to the next one, or an Ethernet (package wire). The address of the socket
+// is the device's, and an Ethernet address is made of it, as of the address of each peer, so that nobody has to be asked for one; on an
+// Ethernet neighbours are.
 
 // checkWire checks what does not go together with a wire.
 func (cfg *Config) checkWire() error {
@@ -39,17 +40,17 @@ func (cfg *Config) checkWire() error {
 		return bad("--wire and --own-network: in a network of their own programs reach no peer by IP; leave one of them out")
 	}
 	for i, a := range cfg.Wire {
-		if slices.Contains(cfg.Wire[:i], a) {
-			return bad("--wire: %v is given twice", a)
+		if slices.ContainsFunc(cfg.Wire[:i], func(b wire.Place) bool { return b.Address == a.Address }) {
+			return bad("--wire: %v is given twice", a.Address)
 		}
 	}
 	return nil
 }
 
-// openWires binds the sockets.
+// openWires binds the sockets and Ethernets.
 func (m *machine) openWires(cfg *Config) (err error) {
 	for _, a := range cfg.Wire {
-		p, err := wire.Open(wire.Config{Address: a, Allow: cfg.Allow, Say: say})
+		p, err := wire.Open(wire.Config{Place: a, MTU: cfg.WireMTU, Allow: cfg.Allow, Say: say})
 		if err != nil {
 			return &UsageError{fmt.Errorf("--wire: %w", err)}
 		}
@@ -63,7 +64,7 @@ func (m *machine) openWires(cfg *Config) (err error) {
 
 // leastMTU is the MTU that all interfaces with sockets have.
 func (m *machine) leastMTU() int {
-	return slices.MinFunc(m.wires, func(a, b *wire.Port) int { return a.MTU() - b.MTU() }).MTU()
+	return slices.MinFunc(m.wires, func(a, b wire.End) int { return a.MTU() - b.MTU() }).MTU()
 }
 
 // joinWires puts the devices on cables to the sockets.
@@ -76,10 +77,11 @@ func (m *machine) joinWires(hcas []*hca.Device) *network.Network {
 
 // wireAddress gives a device its address alone, and a neighbour for each address that its socket reaches. There is no link-local
 // address: no socket has it.
-func (m *machine) wireAddress(d *device, w *wire.Port) error {
+func (m *machine) wireAddress(d *device, w wire.End) error {
 	own := linkLocalOf(d.hca.Identity().MAC)
 	d.kern.SetNeighbours(func(_ uint16, ip netip.Addr) (kernel.MAC, bool) {
-		return kernel.MAC(wire.MACOf(ip)), w.Allows(ip)
+		mac, ok := w.Neighbour(ip)
+		return kernel.MAC(mac), ok
 	})
 	return errors.Join(d.kern.RemoveIP(own), d.kern.AddIP(w.Address()))
 }
@@ -89,7 +91,7 @@ func linkLocalOf(mac roce.MAC) netip.Addr { return netip.AddrFrom16(roce.GIDFrom
 
 // reachesByWire says whether packets get to an address by any socket.
 func (m *machine) reachesByWire(ip netip.Addr) bool {
-	return slices.ContainsFunc(m.wires, func(w *wire.Port) bool { return w.Allows(ip) })
+	return slices.ContainsFunc(m.wires, func(w wire.End) bool { return w.Allows(ip) })
 }
 
 // takeWires gives devices what peers have sent.
@@ -148,15 +150,14 @@ func (e *engine) pollWires() {
 // sayWires says what was dropped, and to whom asked for more what there was.
 func (s *session) sayWires() {
 	for _, w := range s.m.wires {
-		if dropped := w.C.Dropped(); dropped != "" {
-			say("%s%v dropped datagrams: %s", wirePrefix, w.Address(), dropped)
+		c, unit := w.Counts(), w.Unit()
+		if dropped := c.Dropped(); dropped != "" {
+			say("%s dropped %ss: %s", w.Name(), unit, dropped)
 		}
-		s.logf("%s%v sent %d datagrams in %d calls and received %d in %d, %d of them with an identification that Linux does not give sockets",
-			wirePrefix, w.Address(), w.C.Sent, w.C.SendCalls, w.C.Received, w.C.ReceiveCalls, w.C.Counted)
+		s.logf("%s sent %d %ss in %d calls and received %d in %d, %d of them with an identification that Linux does not give sockets",
+			w.Name(), c.Sent, unit, c.SendCalls, c.Received, c.ReceiveCalls, c.Counted)
 	}
 }
-
-const wirePrefix = "udp:"
 
 // closeWires closes the sockets.
 func (m *machine) closeWires() {

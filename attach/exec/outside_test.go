@@ -169,6 +169,38 @@ func TestSessionsOnAWire(t *testing.T) {
 	}
 }
 
+// Ethernets of two sessions, in UDP datagrams.
+const (
+	serverLAN = "dgram:5001-5002@"
+	clientLAN = "dgram:5002-5001@"
+)
+
+// TestSessionsOnAnEthernet: the same by frames of an Ethernet, on which sessions ask for each other; by IPv6 and with loss, too.
+func TestSessionsOnAnEthernet(t *testing.T) {
+	canListen(t)
+	needs(t, "ibv_rc_pingpong", "ib_write_bw", "rping", "ibv_ud_pingpong")
+	u := users()[0]
+	const server, client, server6, client6 = "192.0.2.1", "192.0.2.2", "2001:db8::1", "2001:db8::2" // which this machine does not have
+	for i, x := range []struct{ serverFlags, server, clientFlags, client string }{
+		{serverLAN + server, "ibv_rc_pingpong -g 0 -c -e -n 50", clientLAN + client + " -loss 10000", "ibv_rc_pingpong -g 0 -c -e -n 50 " + server4},
+		{serverLAN + server, "rping -s -a " + server + " -V -C 10", clientLAN + client + " -allow 192.0.2.0/24", "rping -c -a " + server + " -V -C 10"},
+		{serverLAN + server6, "rping -s -a " + server6 + " -V -C 10", clientLAN + client6, "rping -c -a " + server6 + " -V -C 10"},
+		{serverLAN + server + " -mtu 4200", "ib_write_bw -s 65536 -n 100", clientLAN + client + " -mtu 4200", "ib_write_bw -s 65536 -n 100 " + server4},
+		{serverLAN + server, "ibv_ud_pingpong -g 0 -e -s 1000 -n 50", clientLAN + client, "ibv_ud_pingpong -g 0 -e -s 1000 -n 50 " + server4},
+	} {
+		if testing.Short() && i > 1 {
+			break
+		}
+		t.Run(x.server, func(t *testing.T) {
+			out := u.sessionsOnWire(t, "-v -wire "+x.serverFlags, x.server, "-v -wire "+x.clientFlags, x.client)
+			if strings.Contains(out, "dropped frames") || !strings.Contains(out, "dgram:127.0.0.1:5002-127.0.0.1:5001 sent") ||
+				strings.Contains(x.server, "bw") && !strings.Contains(out, "Mtu             : 4096[B]") {
+				t.Error(out)
+			}
+		})
+	}
+}
+
 // TestIPv6SessionsOnAWire: the same by IPv6.
 func TestIPv6SessionsOnAWire(t *testing.T) {
 	if testing.Short() {
@@ -235,6 +267,7 @@ func TestStrangersOnAWire(t *testing.T) {
 		"choose a profile":                  {"-wire", "127.9.9.9", "-profile", "connectx-5-ib"},
 		"reach no peer":                     {"-wire", "127.9.9.9", "-own-network"},
 		"--allow names peers of --wire":     {"-allow", "127.9.9.9"},
+		"this machine has no interface abs": {"-wire", "tap:absent0@192.0.2.1"},
 		"is taken by another session or pr": {"-wire", "127.9.9.8"},
 	} {
 		if strings.Contains(want, "taken") {

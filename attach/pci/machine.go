@@ -12,6 +12,7 @@ import (
 	"github.com/rdmasim/rdmasim/attach/network"
 	"github.com/rdmasim/rdmasim/attach/pace"
 	"github.com/rdmasim/rdmasim/attach/sharedmem"
+	"github.com/rdmasim/rdmasim/attach/wire"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/hca"
 	"github.com/rdmasim/rdmasim/sim/profile"
@@ -33,6 +34,10 @@ type machine struct {
 	tell      func(format string, args ...any)
 	identity  func(k int) hca.Identity
 
+	lan *wire.LAN // the Ethernet that the functions are on too; nil: there is none
+	// listening is the end of the goroutine that takes frames from there.
+	listening chan struct{}
+
 	host *Host         // whose simulation this is; nil: it is its own, with a pacer
 	wake chan struct{} // has the pacer look again
 	due  time.Time     // when the pacer looks by itself; zero: not
@@ -43,11 +48,14 @@ type machine struct {
 }
 
 // newMachine makes functions that are off, as no guest is connected.
-func newMachine(cfg *Config) *machine {
+func newMachine(cfg *Config, lan *wire.LAN) *machine {
 	p := cfg.Profile.Resolved()
 	m := &machine{
-		eng: sim.New(sim.Options{Seed: cfg.Seed}), prof: p, verbose: cfg.Verbose, blueFlame: cfg.BlueFlame, tell: cfg.Logf, identity: netdevIdentity,
+		eng: sim.New(sim.Options{Seed: cfg.Seed}), prof: p, verbose: cfg.Verbose, blueFlame: cfg.BlueFlame, tell: cfg.Logf, identity: netdevIdentity, lan: lan,
 		wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}), failed: make(chan struct{}),
+	}
+	if lan != nil {
+		m.identity = m.lanIdentity
 	}
 	var devices []*hca.Device
 	for k := range cfg.Functions {
@@ -55,7 +63,11 @@ func newMachine(cfg *Config) *machine {
 		m.fns = append(m.fns, f)
 		devices = append(devices, f.hca)
 	}
-	m.net = network.NewManaged(m.eng, p, devices)
+	if lan != nil {
+		m.joinLAN(p, devices)
+	} else {
+		m.net = network.NewManaged(m.eng, p, devices)
+	}
 	m.clock = pace.New(m.eng, false)
 	return m
 }
@@ -100,6 +112,9 @@ func (m *machine) leave() {
 func (m *machine) work() time.Time {
 	m.clock.Advance(instants, m.busy())
 	m.clock.Rest()
+	if m.lan != nil {
+		m.lan.Flush()
+	}
 	wait, ok := m.clock.Wait()
 	if !ok {
 		return time.Time{}
@@ -160,6 +175,7 @@ func (m *machine) run() {
 func (m *machine) close() error {
 	close(m.quit)
 	<-m.done
+	m.closeLAN()
 	m.eng.Close()
 	return m.net.Close()
 }

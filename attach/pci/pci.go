@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/rdmasim/rdmasim/attach/wire"
 	"github.com/rdmasim/rdmasim/internal/cli/outfile"
 	"github.com/rdmasim/rdmasim/roce/fault"
 	"github.com/rdmasim/rdmasim/sim/profile"
@@ -27,9 +28,11 @@ type Config struct {
 	// Socket is the path of the socket; with several functions each has its own, Socket.0, Socket.1 and so on.
 	Socket    string
 	Functions int // joined by a switch, two on Ethernet by a cable
-	// Wire is the path of a socket through which a guest may watch and disturb the wire ("": none). QEMU connects a
+	// Wire is the Ethernet that the functions are on too; nil: they are alone.
+	Wire *wire.Place
+	// Tester is the path of a socket through which a guest may watch and disturb the wire ("": none). QEMU connects a
 	// port of virtio-serial to it, and package remotewire is what is spoken there.
-	Wire    string
+	Tester  string
 	Profile *profile.Profile
 	Seed    uint64 // of the device's draws
 	// BlueFlame, if not 0, offers the guest BlueFlame: the stores to a register are held for so long, in wall time from

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rdmasim/rdmasim/attach/pci/vfiouser"
+	"github.com/rdmasim/rdmasim/attach/wire"
 	"github.com/rdmasim/rdmasim/internal/cli/outfile"
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
 	"github.com/rdmasim/rdmasim/verbs/remotewire"
@@ -24,7 +25,7 @@ type Server struct {
 	cfg       Config
 	sockets   []string
 	listeners []*vfiouser.Listener
-	wire      *vfiouser.Listener // nil: a guest has no access to the wire
+	tester    *vfiouser.Listener // nil: a guest has no access to the wire
 	serving   sync.WaitGroup
 	pcap      *outfile.File
 }
@@ -35,10 +36,20 @@ func Start(ctx context.Context, cfg *Config) (s *Server, err error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	s = &Server{m: newMachine(cfg), cfg: *cfg}
+	s = &Server{cfg: *cfg}
 	if s.sockets, err = cfg.Sockets(); err != nil {
 		return nil, err
 	}
+	lan, err := openLAN(cfg)
+	if err != nil {
+		return nil, &UsageError{err}
+	}
+	defer func() {
+		if err != nil && lan != nil {
+			_ = lan.Close()
+		}
+	}()
+	s.m = newMachine(cfg, lan)
 	if cfg.Faults != nil {
 		if err := s.m.net.Plan(cfg.Faults); err != nil {
 			return nil, &UsageError{err}
@@ -47,7 +58,7 @@ func Start(ctx context.Context, cfg *Config) (s *Server, err error) {
 	if err := s.listen(); err != nil {
 		return nil, err
 	}
-	if err := s.offerWire(); err != nil {
+	if err := s.offerTester(); err != nil {
 		s.closeListeners()
 		return nil, err
 	}
@@ -55,7 +66,8 @@ func Start(ctx context.Context, cfg *Config) (s *Server, err error) {
 		s.closeListeners()
 		return nil, err
 	}
-	s.serveWire()
+	s.serveTester()
+	s.m.listenToLAN()
 	go s.m.run()
 	s.serve()
 	return s, nil
@@ -74,6 +86,9 @@ func (cfg *Config) check() error {
 	}
 	if cfg.BlueFlame > 0 && cfg.Profile.Resolved().HCA.BFRegSize == 0 {
 		return &UsageError{fmt.Errorf("--blueflame: profile %s is a device without BlueFlame", cfg.Profile.Name)}
+	}
+	if cfg.Wire != nil && cfg.Profile.Resolved().Link.InfiniBand {
+		return &UsageError{fmt.Errorf("--wire %v is an Ethernet: choose a profile without -ib", cfg.Wire)}
 	}
 	return nil
 }
@@ -138,8 +153,12 @@ func (s *Server) QEMUOptions() []string {
 			fmt.Sprintf("-device pcie-root-port,id=rp%d,chassis=%d,slot=%d,bus=pcie.0", k, k+1, k+1),
 			"-device '"+quoted(string(device))+"'")
 	}
-	if s.wire != nil {
-		path := strings.ReplaceAll(s.cfg.Wire, ",", ",,") // as QEMU has it
+	if w := s.cfg.Wire; w != nil && w.Kind == wire.KindDgram {
+		lines = append(lines, fmt.Sprintf("and another guest is on the Ethernet with -netdev dgram,id=wire,local.type=inet,local.host=%v,local.port=%d,remote.type=inet,remote.host=%v,remote.port=%d",
+			w.Remote.Addr(), w.Remote.Port(), w.Local.Addr(), w.Local.Port()))
+	}
+	if s.tester != nil {
+		path := strings.ReplaceAll(s.cfg.Tester, ",", ",,") // as QEMU has it
 		lines = append(lines, "-device virtio-serial-pci", "-chardev 'socket,id=wire,path="+quoted(path)+"'",
 			"-device virtserialport,chardev=wire,name="+remotewire.PortName)
 	}
@@ -176,6 +195,7 @@ func (s *Server) Close() error {
 }
 
 func (s *Server) describe() {
+	s.m.describeLAN()
 	for _, f := range s.m.fns {
 		s.m.logf("%s: %s", f.name, f.describe())
 	}
@@ -183,8 +203,8 @@ func (s *Server) describe() {
 
 func (s *Server) closeListeners() {
 	all := s.listeners
-	if s.wire != nil {
-		all = append(all[:len(all):len(all)], s.wire)
+	if s.tester != nil {
+		all = append(all[:len(all):len(all)], s.tester)
 	}
 	for _, l := range all {
 		if err := l.Close(); err != nil {

@@ -28,26 +28,26 @@ func (m *machine) settle() {
 	}
 }
 
-// offerWire makes the socket of the wire.
-func (s *Server) offerWire() error {
-	if s.cfg.Wire == "" {
+// offerTester makes the socket of a tester of the wire.
+func (s *Server) offerTester() error {
+	if s.cfg.Tester == "" {
 		return nil
 	}
-	l, err := vfiouser.Listen(s.cfg.Wire)
+	l, err := vfiouser.Listen(s.cfg.Tester)
 	if err != nil {
 		return &UsageError{err}
 	}
-	s.wire = l
+	s.tester = l
 	return nil
 }
 
-// serveWire serves it.
-func (s *Server) serveWire() {
-	if s.wire == nil {
+// serveTester serves it.
+func (s *Server) serveTester() {
+	if s.tester == nil {
 		return
 	}
 	w := s.m.remote()
 	s.serving.Go(func() {
-		s.wire.ServeStream(s.m.logf, func(c *net.UnixConn) error { return network.Talk(c, w) }, func(c *net.UnixConn) { _ = c.Close() })
+		s.tester.ServeStream(s.m.logf, func(c *net.UnixConn) error { return network.Talk(c, w) }, func(c *net.UnixConn) { _ = c.Close() })
 	})
 }

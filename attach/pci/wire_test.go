@@ -21,7 +21,7 @@ import (
 
 func tester(t *testing.T, s *Server, devices ...int) *remotewire.Client {
 	t.Helper()
-	c, err := net.Dial("unix", s.cfg.Wire)
+	c, err := net.Dial("unix", s.cfg.Tester)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func tester(t *testing.T, s *Server, devices ...int) *remotewire.Client {
 // anew.
 func TestWireSocket(t *testing.T) {
 	cfg := config(t, 2, "connectx-5")
-	cfg.Wire = filepath.Join(t.TempDir(), "w")
+	cfg.Tester = filepath.Join(t.TempDir(), "w")
 	log := new(said)
 	cfg.Logf = log.logf
 	var err error
@@ -85,7 +85,7 @@ func TestWireSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A second tester is sent away, and the first goes on.
-	c, err := net.Dial("unix", cfg.Wire)
+	c, err := net.Dial("unix", cfg.Tester)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestLateFrame(t *testing.T) {
 // TestWireOptions: QEMU has the port with the options that are printed.
 func TestWireOptions(t *testing.T) {
 	cfg := config(t, 1, "connectx-5-ib")
-	cfg.Wire = filepath.Join(t.TempDir(), "w,x'y")
+	cfg.Tester = filepath.Join(t.TempDir(), "w,x'y")
 	s := start(t, cfg)
 	all := strings.Join(s.QEMUOptions(), "\n")
 	for _, want := range []string{"-device virtserialport,chardev=wire,name=rdmasim.wire", `w,,x'\''y'`} {

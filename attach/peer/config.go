@@ -1,18 +1,20 @@
 // Package peer runs a simulated host as the peer of real ones: its programs are the simulator's own, and in place of a cable its adapter has
-// a UDP socket (package wire). It runs in real time: an action takes as long as its simulation, and timers run in real time.
+// a UDP socket or an Ethernet (package wire). It runs in real time: an action takes as long as its simulation, and timers run in real time.
 package peer
 
 import (
 	"io"
 	"net/netip"
 
+	"github.com/rdmasim/rdmasim/attach/wire"
 	"github.com/rdmasim/rdmasim/roce/fault"
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
 // Config describes the host.
 type Config struct {
-	Address netip.Addr // of this machine, which is the adapter's
+	Place   wire.Place // where the adapter's cable leads, and the adapter's address
+	MTU     int        // of an Ethernet; 0: that of the interface, or 1500
 	Allow   []netip.Prefix
 	Profile *profile.Profile
 	Seed    uint64

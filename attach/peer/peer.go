@@ -34,7 +34,7 @@ type Host struct {
 	cfg   Config
 	began time.Time
 	grace time.Duration
-	port  *wire.Port
+	port  wire.End
 	tb    *testbed.Testbed
 	net   *network.Network
 	pace  *pace.Clock
@@ -62,14 +62,14 @@ const (
 	memory = 64 << 30 // what is never written takes none
 )
 
-// Open binds the socket and makes the host. Its errors say what to do.
+// Open opens the way out and makes the host. Its errors say what to do.
 func Open(cfg Config) (*Host, error) {
 	if cfg.Profile.Resolved().Link.InfiniBand {
-		return nil, fmt.Errorf("a UDP socket carries RoCE v2: choose a profile without -ib")
+		return nil, fmt.Errorf("%v carries RoCE v2: choose a profile without -ib", cfg.Place)
 	}
 	h := &Host{cfg: cfg, began: time.Now(), grace: patience}
 	var err error
-	if h.port, err = wire.Open(wire.Config{Address: cfg.Address, Allow: cfg.Allow, Say: cfg.Say}); err != nil {
+	if h.port, err = wire.Open(wire.Config{Place: cfg.Place, MTU: cfg.MTU, Allow: cfg.Allow, Say: cfg.Say}); err != nil {
 		return nil, err
 	}
 	if cfg.Pcap != nil {
@@ -105,7 +105,8 @@ func (h *Host) build() (err error) {
 			})
 			return near
 		},
-		Neighbour: func(ip netip.Addr) (kernel.MAC, bool) { return kernel.MAC(wire.MACOf(ip)), h.port.Allows(ip) },
+		Reach:     h.port.Allows,
+		Neighbour: func(ip netip.Addr) (kernel.MAC, bool) { mac, ok := h.port.Neighbour(ip); return kernel.MAC(mac), ok },
 		Now:       func() time.Duration { return time.Since(h.began) },
 	}
 	if h.tb, err = testbed.New(c); err != nil {
@@ -147,11 +148,8 @@ func joined(a, b error) error {
 	return b
 }
 
-// Datagrams returns how many datagrams were sent and received, and which were dropped and why
-// (empty: none).
-func (h *Host) Datagrams() (sent, received uint64, dropped string) {
-	return h.port.C.Sent, h.port.C.Received, h.port.C.Dropped()
-}
+// Wire returns the end of the adapter's cable; its name and counters can be read after Run, too.
+func (h *Host) Wire() wire.End { return h.port }
 
 // Counters returns the counters of the device, under the names that they have on hardware.
 func (h *Host) Counters() map[string]uint64 { return h.tb.HardwareCountersOutside() }

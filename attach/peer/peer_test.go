@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rdmasim/rdmasim/attach/wire"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/roce/fault"
 	"github.com/rdmasim/rdmasim/roce/pcap"
@@ -34,7 +35,7 @@ func open(t *testing.T, n int, change func(*Config)) *Host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Config{Address: loopback(n), Profile: p, Say: func(format string, a ...any) { t.Errorf("said: "+format, a...) }}
+	c := Config{Place: wire.At(loopback(n)), Profile: p, Say: func(format string, a ...any) { t.Errorf("said: "+format, a...) }}
 	if change != nil {
 		change(&c)
 	}
@@ -219,9 +220,8 @@ func TestTwoHosts(t *testing.T) {
 		t.Errorf("%d writes have come, %d were sent", n, rounds)
 	}
 	for _, h := range []*Host{w, r} {
-		sent, received, dropped := h.Datagrams()
-		if sent < rounds || received < rounds || dropped != "" {
-			t.Errorf("%d datagrams sent, %d received, dropped: %q", sent, received, dropped)
+		if c := h.Wire().Counts(); c.Sent < rounds || c.Received < rounds || c.Dropped() != "" {
+			t.Errorf("%d datagrams sent, %d received, dropped: %q", c.Sent, c.Received, c.Dropped())
 		}
 		if err := h.Close(); err != nil {
 			t.Error(err)
@@ -271,9 +271,9 @@ func TestOpenErrors(t *testing.T) {
 	}
 	plain := load(profile.Default)
 	for want, cfg := range map[string]Config{
-		"is taken by another session":   {Address: loopback(3), Profile: plain},
-		"is no address of this machine": {Address: netip.MustParseAddr("192.0.2.201"), Profile: plain},
-		"choose a profile without -ib":  {Address: loopback(4), Profile: load("connectx-5-ib")},
+		"is taken by another session":   {Place: wire.At(loopback(3)), Profile: plain},
+		"is no address of this machine": {Place: wire.At(netip.MustParseAddr("192.0.2.201")), Profile: plain},
+		"choose a profile without -ib":  {Place: wire.At(loopback(4)), Profile: load("connectx-5-ib")},
 	} {
 		if h, err := Open(cfg); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
@@ -286,7 +286,7 @@ func TestOpenErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(Config{Address: loopback(5), Profile: plain, Faults: plan}); err == nil || !strings.Contains(err.Error(), "frames and links") {
+	if _, err := Open(Config{Place: wire.At(loopback(5)), Profile: plain, Faults: plan}); err == nil || !strings.Contains(err.Error(), "frames and links") {
 		t.Errorf("%v", err)
 	}
 	// Nothing is kept of what was refused.

@@ -18,8 +18,13 @@ const scheme = "udp:"
 func ParseAddress(s string) (netip.Addr, error) {
 	text, ok := strings.CutPrefix(s, scheme)
 	if !ok {
-		return netip.Addr{}, fmt.Errorf("%q: udp:ADDRESS is needed, such as udp:192.0.2.1", s)
+		return netip.Addr{}, fmt.Errorf("%q: udp:ADDRESS is needed, such as udp:192.0.2.1, or an Ethernet: dgram:LOCAL-REMOTE@ADDRESS, tap:NAME@ADDRESS", s)
 	}
+	return parseOwn(s, text, "one of this machine's own (ip address)")
+}
+
+// parseOwn reads the address of a device, which stands in s; which is for the error.
+func parseOwn(s, text, which string) (netip.Addr, error) {
 	a, err := netip.ParseAddr(text)
 	if err != nil {
 		return a, fmt.Errorf("%q: %q is no IP address; a host name or a port cannot be given", s, text)
@@ -28,7 +33,7 @@ func ParseAddress(s string) (netip.Addr, error) {
 	case a.Zone() != "" || a.IsLinkLocalUnicast():
 		return a, fmt.Errorf("%q: a link-local address means nothing to a peer elsewhere: give one of wider scope", s)
 	case a.IsUnspecified() || a.IsMulticast():
-		return a, fmt.Errorf("%q: peers find this end by its address: give one of this machine's own (ip address)", s)
+		return a, fmt.Errorf("%q: peers find this end by its address: give %s", s, which)
 	}
 	return a, nil
 }

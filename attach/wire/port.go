@@ -13,10 +13,11 @@ import (
 	"github.com/rdmasim/rdmasim/sim/link"
 )
 
-// Config describes a port.
+// Config describes an end.
 type Config struct {
-	Address netip.Addr     // of this machine, to which the socket is bound: the device's address
-	Allow   []netip.Prefix // networks of peers; empty: any address
+	Place
+	MTU   int            // of an Ethernet; 0: that of the interface, or 1500
+	Allow []netip.Prefix // networks of peers; empty: any address
 	// Say is called with a message for the user, once for each kind and peer; it may be nil.
 	Say func(format string, a ...any)
 }
@@ -47,8 +48,8 @@ type Port struct {
 // mostPeers bounds what is kept of peers, whose addresses strangers may forge.
 const mostPeers = 1 << 12
 
-// Open binds the socket. Its errors say what to do.
-func Open(cfg Config) (*Port, error) {
+// OpenPort binds the socket. Its errors say what to do.
+func OpenPort(cfg Config) (*Port, error) {
 	cfg.Address = cfg.Address.Unmap()
 	if cfg.Say == nil {
 		cfg.Say = func(string, ...any) {}
@@ -70,14 +71,22 @@ func Open(cfg Config) (*Port, error) {
 	return p, nil
 }
 
-// Headers is how many bytes of a packet the path MTU does not include: the room that Linux leaves
-// for headers (iboe_get_mtu).
-const Headers = 96
+// Name implements End.
+func (p *Port) Name() string { return p.cfg.Place.String() }
 
-// Address returns the port's address.
+// Address implements End.
 func (p *Port) Address() netip.Addr { return p.cfg.Address }
 
-// MTU returns the MTU, in bytes, of the interface that has the address.
+// Counts implements End.
+func (p *Port) Counts() *Counters { return &p.C }
+
+// Unit implements End.
+func (p *Port) Unit() string { return "datagram" }
+
+// Neighbour implements End: an Ethernet address inside the simulation is made of the IP address.
+func (p *Port) Neighbour(a netip.Addr) (roce.MAC, bool) { return MACOf(a), p.Allows(a) }
+
+// MTU returns the MTU of the interface that has the address, in bytes.
 func (p *Port) MTU() int { return p.mtu }
 
 // Room returns how many bytes of memory the kernel has for datagrams that were not received yet.
@@ -86,8 +95,7 @@ func (p *Port) Room() int { return p.sock.room }
 // FD returns the descriptor that is readable when datagrams have arrived.
 func (p *Port) FD() int { return p.sock.fd }
 
-// Attach puts the port at the far end of a device's cable, end: Deliver sends frames from the pool
-// there. Whatever receives at that end passes the device's frames to Receive.
+// Attach implements End.
 func (p *Port) Attach(end *link.Port, pool *roce.Pool) { p.end, p.pool = end, pool }
 
 // Allows reports whether the port sends to an address and accepts datagrams from it.
@@ -124,8 +132,11 @@ type Counters struct {
 	NoRoom      uint64 // frames for which the kernel still had no room after a short wait
 
 	Strangers uint64 // datagrams from addresses outside --allow
+	Others    uint64 // datagrams of an Ethernet that are not the other end's
 	Truncated uint64 // longer than any packet
 	Malformed uint64 // no whole RoCE packet
+	Tagged    uint64 // frames of a VLAN
+	Answered  uint64 // frames of ARP, neighbour discovery and echo that were sent
 	BadICRC   uint64
 	Overrun   uint64 // datagrams, or buffers of several, for which the socket had no room
 }
@@ -137,9 +148,10 @@ func (c *Counters) Dropped() string {
 		n    uint64
 		what string
 	}{
-		{c.Unsendable, "of what was sent that no UDP socket carries (RoCE v1, multicast, VLANs, broken headers)"}, {c.Unallowed, "to addresses that --allow leaves out"},
+		{c.Unsendable, "of what was sent that this wire does not carry (RoCE v1, VLANs, broken headers, by UDP sockets multicast)"}, {c.Unallowed, "to addresses that --allow leaves out"},
 		{c.TooLong, "longer than the MTU of their way"}, {c.Unreachable, "that the kernel refused to send"}, {c.NoRoom, "that the kernel had no room to send"},
-		{c.Strangers, "from addresses that --allow leaves out"}, {c.Truncated, "longer than any packet"}, {c.Malformed, "that were no RoCE packets"},
+		{c.Strangers, "from addresses that --allow leaves out"}, {c.Others, "that were not from the other end"}, {c.Truncated, "longer than any packet"}, {c.Malformed, "that were no RoCE packets"},
+		{c.Tagged, "of VLANs"},
 		{c.BadICRC, "with a wrong ICRC"}, {c.Overrun, "for which the socket had no room (net.core.rmem_max)"},
 	} {
 		if x.n > 0 {

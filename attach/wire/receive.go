@@ -143,6 +143,9 @@ func (p *Port) arrive(who *peer, a *arrived) (reads bool) {
 	}
 	p.C.Received++
 	p.C.ReceivedBytes += uint64(len(a.data))
+	if text := tooLarge(&f.Packet, &p.cfg.Place, p.mtu); text != "" {
+		p.sayOnce("mtu "+who.addr.String(), "%s", text)
+	}
 	info := f.Info()
 	reads = info.Class == roce.ClassReadRequest || info.Class == roce.ClassAtomic
 	p.end.Send(f)

@@ -168,7 +168,7 @@ func linkUp(t testing.TB, seed uint64, rates [4]int, first int) (*testbed.Testbe
 			t.Fatal(err)
 		}
 		r.faces[i], r.ends[i] = face, loopback(first+i)
-		port, err := Open(Config{Address: r.ends[i]})
+		port, err := OpenPort(Config{Place: At(r.ends[i])})
 		if err != nil {
 			t.Fatal(err)
 		}

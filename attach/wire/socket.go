@@ -106,6 +106,11 @@ type destination struct {
 
 // newDestination is port 4791 of a peer.
 func newDestination(a netip.Addr) *destination {
+	return newDestinationPort(netip.AddrPortFrom(a, roce.UDPPort))
+}
+
+func newDestinationPort(at netip.AddrPort) *destination {
+	a := at.Addr()
 	d := &destination{addr: a}
 	if a.Is4() {
 		in := (*unix.RawSockaddrInet4)(unsafe.Pointer(&d.name))
@@ -113,12 +118,9 @@ func newDestination(a netip.Addr) *destination {
 	} else {
 		d.name.Family, d.name.Addr, d.size = unix.AF_INET6, a.As16(), unix.SizeofSockaddrInet6
 	}
-	*(*[2]byte)(unsafe.Pointer(&d.name.Port)) = portBytes
+	*(*[2]byte)(unsafe.Pointer(&d.name.Port)) = [2]byte{byte(at.Port() >> 8), byte(at.Port())} // as on the wire
 	return d
 }
-
-// portBytes is port 4791 as it is on the wire.
-var portBytes = [2]byte{roce.UDPPort >> 8, roce.UDPPort & 0xff}
 
 // source is the address and the port that a datagram came from.
 func source(n *unix.RawSockaddrInet6) netip.AddrPort {

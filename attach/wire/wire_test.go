@@ -37,7 +37,7 @@ func (k *kept) Receive(f *roce.Frame) {
 // open is a port with a cable, and what arrives at the device's end.
 func open(t testing.TB, cfg Config) (*Port, *kept, *sim.Engine) {
 	t.Helper()
-	p, err := Open(cfg)
+	p, err := OpenPort(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,8 +96,8 @@ func frames(t testing.TB, from, to netip.Addr, tos, ttl uint8, sizes ...int) (l 
 func TestFramesArrive(t *testing.T) {
 	for i, alone := range []bool{false, true} {
 		a, b := loopback(20+2*i), loopback(21+2*i)
-		x, _, _ := open(t, Config{Address: a})
-		y, got, e := open(t, Config{Address: b})
+		x, _, _ := open(t, Config{Place: At(a)})
+		y, got, e := open(t, Config{Place: At(b)})
 		if alone {
 			x.Alone()
 		}
@@ -136,8 +136,8 @@ func TestFramesArrive(t *testing.T) {
 // TestManyFrames: more frames than one call takes keep their order.
 func TestManyFrames(t *testing.T) {
 	a, b := loopback(2), loopback(3)
-	x, _, _ := open(t, Config{Address: a})
-	y, got, e := open(t, Config{Address: b})
+	x, _, _ := open(t, Config{Place: At(a)})
+	y, got, e := open(t, Config{Place: At(b)})
 	const rounds = 40
 	for i := range rounds {
 		for _, f := range frames(t, a, b, 0, 64, 1024, 1024, 1024, 4*i) {
@@ -160,8 +160,8 @@ func TestManyFrames(t *testing.T) {
 // TestNoAllocation: a frame that goes from one port to another allocates nothing once there were some.
 func TestNoAllocation(t *testing.T) {
 	a, b := loopback(14), loopback(15)
-	x, _, _ := open(t, Config{Address: a})
-	y, _, e := open(t, Config{Address: b})
+	x, _, _ := open(t, Config{Place: At(a)})
+	y, _, e := open(t, Config{Place: At(b)})
 	pool := new(roce.Pool)
 	tmpl, err := roce.NewTemplate(roce.Path{Framing: roce.RoCEv2IPv4, SrcGID: roce.GID(a.As16()), DstGID: roce.GID(b.As16()), HopLimit: 64,
 		SrcPort: roce.UDPPort, PKey: roce.DefaultPKey})
@@ -202,7 +202,7 @@ func TestUnsendable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, _, _ := open(t, Config{Address: a, Allow: []netip.Prefix{allow}})
+	x, _, _ := open(t, Config{Place: At(a), Allow: []netip.Prefix{allow}})
 	one := func(from, to netip.Addr) { x.Receive(frames(t, from, to, 0, 64, 8)[0]) }
 	one(a, netip.MustParseAddr("224.0.0.1"))
 	one(netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("2001:db8::2"))
@@ -237,7 +237,7 @@ func sender(t *testing.T, from, to netip.Addr) func(data []byte) {
 // TestBadDatagrams: strangers, broken datagrams and wrong ICRCs are counted by their kind, and others still arrive.
 func TestBadDatagrams(t *testing.T) {
 	a, b, c := loopback(6), loopback(7), loopback(8)
-	y, got, e := open(t, Config{Address: b, Allow: []netip.Prefix{netip.PrefixFrom(a, 32)}})
+	y, got, e := open(t, Config{Place: At(b), Allow: []netip.Prefix{netip.PrefixFrom(a, 32)}})
 	peer, stranger := sender(t, a, b), sender(t, c, b)
 	f := frames(t, a, b, 0, 64, 100)[0]
 	f.FinishICRC()
@@ -276,7 +276,7 @@ func TestBadDatagrams(t *testing.T) {
 // TestPeerThatCounts: the frame of a peer that numbers its datagrams, as Soft-RoCE does, has its identification.
 func TestPeerThatCounts(t *testing.T) {
 	a, b := loopback(9), loopback(10)
-	y, got, e := open(t, Config{Address: b})
+	y, got, e := open(t, Config{Place: At(b)})
 	peer := sender(t, a, b)
 	for id := range uint16(40) {
 		f := frames(t, a, b, 0, 64, 4*int(id))[0]
@@ -303,12 +303,12 @@ func TestPeerThatCounts(t *testing.T) {
 // TestOpenErrors: each error says what to do.
 func TestOpenErrors(t *testing.T) {
 	a := loopback(11)
-	x, _, _ := open(t, Config{Address: a})
+	x, _, _ := open(t, Config{Place: At(a)})
 	if x.MTU() < 1500 || x.Room() < 200<<10 || !x.Allows(loopback(12)) || x.Allows(a) {
 		t.Errorf("MTU %d, room %d", x.MTU(), x.Room())
 	}
 	for addr, want := range map[netip.Addr]string{a: "is taken by another session", netip.MustParseAddr("192.0.2.201"): "no address of this machine"} {
-		if p, err := Open(Config{Address: addr}); err == nil || !strings.Contains(err.Error(), want) {
+		if p, err := OpenPort(Config{Place: At(addr)}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, %v", addr, p, err)
 		}
 	}
@@ -370,7 +370,7 @@ func FuzzDatagram(f *testing.F) {
 			other = own // somebody forges it
 		}
 		k.frames = k.frames[:0]
-		p := &Port{cfg: Config{Address: own}, peers: map[netip.Addr]*peer{}}
+		p := &Port{cfg: Config{Place: At(own)}, peers: map[netip.Addr]*peer{}}
 		p.Attach(c.End(1), pool)
 		x := arrived{from: netip.AddrPortFrom(other, uint16(from)), tos: from, ttl: from}
 		p.split(data, segment, truncated, &x)
@@ -414,8 +414,8 @@ func BenchmarkPort(b *testing.B) {
 	for _, size := range []int{64, 4096} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
 			from, to := loopback(30), loopback(31)
-			x, _, _ := open(b, Config{Address: from})
-			y, _, e := open(b, Config{Address: to})
+			x, _, _ := open(b, Config{Place: At(from)})
+			y, _, e := open(b, Config{Place: At(to)})
 			drop := &dropped{}
 			y.end.Peer().Attach(drop)
 			pool := new(roce.Pool)

@@ -122,7 +122,8 @@ the program cannot be started.`,
 	f.IntVar(&cfg.Devices, "devices", 1, "number of adapters; a cable joins two, a switch joins more")
 	f.IntVar(&cfg.Guests, "guests", 0, "number of functions for virtual machines on the same network (rdmasim vm --connect)")
 	f.StringVar(&cfg.Socket, "socket", "", "`PATH` of the socket of the guest's function; several have PATH.0, PATH.1 and so on")
-	f.StringSliceVar(&wires, "wire", nil, "join the device with those of other machines by RoCE v2 on UDP port 4791 of this `ADDRESS` of the machine, such as udp:192.0.2.1, by which peers find the device (docs/multihost.md)")
+	f.StringSliceVar(&wires, "wire", nil, "join the device with those of other machines by RoCE v2 on UDP port 4791 of this `ADDRESS` of the machine, such as udp:192.0.2.1, by which peers find the device, or by an Ethernet: dgram:LOCAL-REMOTE@ADDRESS (frames in UDP datagrams, as QEMU has them), tap:NAME@ADDRESS (docs/multihost.md)")
+	f.IntVar(&cfg.WireMTU, "mtu", 0, mtuHelp)
 	f.StringSliceVar(&allow, "allow", nil, "with --wire: take datagrams only from this `NETWORK`, such as 192.0.2.0/24, or address, and send only there; may be repeated")
 	f.Uint64Var(&cfg.Seed, "seed", 1, "seed of the device's random choices")
 	f.StringVar(&cfg.Pcap, "pcap", "", "write the frames to this pcapng `FILE`, with virtual time in nanoseconds")
@@ -151,7 +152,7 @@ the program cannot be started.`,
 // readWire reads the addresses of --wire and --allow. There are as many devices as addresses.
 func readWire(c *cobra.Command, cfg *exec.Config, wires, allow []string) error {
 	for _, s := range wires {
-		a, err := wire.ParseAddress(s)
+		a, err := wire.ParsePlace(s)
 		if err != nil {
 			return &experiment.UsageError{Err: fmt.Errorf("exec: --wire %w", err)}
 		}
@@ -163,6 +164,16 @@ func readWire(c *cobra.Command, cfg *exec.Config, wires, allow []string) error {
 			return &experiment.UsageError{Err: fmt.Errorf("exec: --allow %w", err)}
 		}
 		cfg.Allow = append(cfg.Allow, n)
+	}
+	if err := input.Needs(c.Flags(), "mtu", "wire"); err != nil {
+		return &experiment.UsageError{Err: fmt.Errorf("exec: %w", err)}
+	}
+	for _, p := range cfg.Wire {
+		if c.Flags().Changed("mtu") {
+			if err := wire.CheckMTU(p, cfg.WireMTU); err != nil {
+				return &experiment.UsageError{Err: fmt.Errorf("exec: %w", err)}
+			}
+		}
 	}
 	if len(wires) > 0 && !c.Flags().Changed("devices") {
 		cfg.Devices = len(wires)

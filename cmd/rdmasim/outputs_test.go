@@ -69,7 +69,7 @@ func TestNoOutputIsNamedDash(t *testing.T) {
 		{"exec", "--guests", "1", "--socket", "-", "--", "/bin/true"},
 		{"pci", "--socket", "s", "--pcap", "-"},
 		{"pci", "--socket", "-"},
-		{"pci", "--socket", "s", "--wire", "-"},
+		{"pci", "--socket", "s", "--tester", "-"},
 		{"vm", "--pcap", "-", "--", "true"},
 		{"vm", "--dmesg", "-", "--", "true"},
 	} {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rdmasim/rdmasim/attach/pci"
+	"github.com/rdmasim/rdmasim/attach/wire"
 	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/internal/cli/input/commands"
@@ -27,7 +28,7 @@ It prints the options for QEMU. SIGINT or SIGTERM ends the session and disconnec
 rdmasim vm also boots the guest.`,
 		Args: commands.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			cfg, err := f.config(c, outfile.Named{Flag: "--socket", Path: f.cfg.Socket}, outfile.Named{Flag: "--wire", Path: f.cfg.Wire})
+			cfg, err := f.config(c, outfile.Named{Flag: "--socket", Path: f.cfg.Socket}, outfile.Named{Flag: "--tester", Path: f.cfg.Tester})
 			if err != nil {
 				return err
 			}
@@ -43,21 +44,22 @@ rdmasim vm also boots the guest.`,
 	}
 	f.add(c)
 	c.Flags().StringVar(&f.cfg.Socket, "socket", "", "`PATH` of the socket to which QEMU connects (required)")
-	c.Flags().StringVar(&f.cfg.Wire, "wire", "", "let a guest watch and disturb the wire, by a port of virtio-serial that QEMU connects to a socket at this `PATH`")
+	c.Flags().StringVar(&f.cfg.Tester, "tester", "", "let a guest watch and disturb the wire, by a port of virtio-serial that QEMU connects to a socket at this `PATH`")
 	return c
 }
 
 // adapterFlags say what the adapters of a guest are.
 type adapterFlags struct {
-	cfg          pci.Config
-	name, faults string
-	flags        *pflag.FlagSet
+	cfg                pci.Config
+	name, faults, wire string
+	flags              *pflag.FlagSet
 }
 
 func (f *adapterFlags) add(c *cobra.Command) {
 	s := c.Flags()
 	f.flags = s
 	s.IntVar(&f.cfg.Functions, "functions", 1, "number of PCI functions; a switch joins them (two on Ethernet: a cable)")
+	s.StringVar(&f.wire, "wire", "", "join the functions with an `ETHERNET`: dgram:LOCAL-REMOTE (frames in UDP datagrams, as QEMU's netdev dgram has them), tap:NAME (docs/multihost.md)")
 	s.StringVar(&f.name, "profile", profile.Default, profileHelp)
 	s.Uint64Var(&f.cfg.Seed, "seed", 1, "seed of the device's random choices")
 	s.StringVar(&f.cfg.Pcap, "pcap", "", "write the frames to this pcapng `FILE`, with virtual time in nanoseconds")
@@ -84,6 +86,17 @@ func (f *adapterFlags) config(c *cobra.Command, outputs ...outfile.Named) (*pci.
 	noteTiming(c, c.Name(), f.cfg.Profile)
 	if f.cfg.Faults, err = faultFile(c, f.faults); err != nil {
 		return nil, err
+	}
+	if f.flags.Changed("wire") {
+		p, err := wire.ParseEthernet(f.wire)
+		if err != nil {
+			hint := ""
+			if c.Flags().Lookup("tester") != nil {
+				hint = "; a socket by which a guest watches the wire is --tester PATH"
+			}
+			return nil, &experiment.UsageError{Err: fmt.Errorf("%s: --wire %w%s", c.Name(), err, hint)}
+		}
+		f.cfg.Wire = &p
 	}
 	return &f.cfg, nil
 }

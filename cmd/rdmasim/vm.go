@@ -85,7 +85,7 @@ func checkGuest(c *cobra.Command, guest *vm.Config) error {
 		return err
 	}
 	if len(guest.Sockets) > 0 {
-		for _, name := range []string{"functions", "profile", "seed", "pcap", "pcap-limit", "fault", "blueflame", "verbose"} {
+		for _, name := range []string{"functions", "wire", "profile", "seed", "pcap", "pcap-limit", "fault", "blueflame", "verbose"} {
 			if c.Flags().Changed(name) {
 				return fmt.Errorf("--%s is for the process that has the adapters: give it to the rdmasim pci of --connect", name)
 			}
@@ -108,8 +108,8 @@ func runBoth(c *cobra.Command, cfg *pci.Config, guest *vm.Config) error {
 	}
 	defer func() { _ = dir.Remove() }()
 	cfg.Socket = filepath.Join(dir.Path, "mlx5")
-	cfg.Wire = filepath.Join(dir.Path, "wire")
-	guest.Wire = cfg.Wire
+	cfg.Tester = filepath.Join(dir.Path, "wire")
+	guest.Wire = cfg.Tester
 	cfg.Logf = func(format string, a ...any) { fmt.Fprintf(c.ErrOrStderr(), "rdmasim vm: "+format+"\n", a...) }
 	if guest.Sockets, err = cfg.Sockets(); err != nil {
 		return err

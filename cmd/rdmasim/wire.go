@@ -43,8 +43,8 @@ func wireCommand() *cobra.Command {
 		Short: "Act as the other end of perftest, a pingpong or rping on a real network",
 		Long: `Acts as the other end of a program of perftest, ibv_*_pingpong or rping that runs elsewhere:
 on a card, on Soft-RoCE, or below rdmasim exec --wire. A simulated host runs this end; its
-adapter sends and receives RoCE v2 datagrams on UDP port 4791 of an address of this machine.
-With --serve it waits for a client, with --to it is the client. The program and its flags follow
+adapter sends and receives RoCE v2 datagrams on UDP port 4791 of an address of this machine, or
+frames of an Ethernet. With --serve it waits for a client, with --to it is the client. The program and its flags follow
 after --; both ends need the same flags. Times are real. The programs are
 ` + strings.Join(wirePrograms()[:len(perf.Programs())], ", ") + `,
 ` + strings.Join(append(pingpong.Programs(), rpingProgram), ", ") + `.`,
@@ -55,11 +55,12 @@ after --; both ends need the same flags. Times are real. The programs are
 	}
 	s := c.Flags()
 	s.SetInterspersed(false)
-	s.StringVar(&f.serve, "serve", "", "wait for a client; the adapter has this `ADDRESS` of the machine, such as udp:192.0.2.2")
+	s.StringVar(&f.serve, "serve", "", "wait for a client; the adapter has this `ADDRESS` of the machine, such as udp:192.0.2.2, or is on an Ethernet, as with exec --wire")
 	s.StringVar(&f.to, "to", "", "be the client of the server at this `HOST`")
-	s.StringVar(&f.source, "source", "", "with --to: the adapter's `ADDRESS` of the machine, such as udp:192.0.2.2 (default: that by which the machine reaches the host)")
+	s.StringVar(&f.source, "source", "", "with --to: the adapter's `ADDRESS`, as with --serve (default: that by which the machine reaches the host)")
 	s.StringVar(&f.program, "program", wireDefault, "`NAME` of the program")
 	s.IntVar(&f.port, "port", 0, "port of the exchange, as the program's -p (default: the program's)")
+	s.IntVar(&f.cfg.MTU, "mtu", 0, mtuHelp)
 	s.StringSliceVar(&f.allow, "allow", nil, "take datagrams only from this `NETWORK`, such as 192.0.2.0/24, or address, and send only there; may be repeated")
 	s.StringVar(&f.profile, "profile", profile.Default, profileHelp)
 	s.StringArrayVar(&f.set, "set", nil, "change a value of the profile, as `key=value`; may be repeated")
@@ -70,6 +71,9 @@ after --; both ends need the same flags. Times are real. The programs are
 	s.BoolVar(&f.counters, "counters", false, "print the adapter's counters that are not zero at the end")
 	return c
 }
+
+// mtuHelp is of --mtu.
+const mtuHelp = "MTU in `BYTES` of the adapter on an Ethernet (default: that of the TAP interface, 1500 with dgram:); path MTUs are at least 96 bytes less"
 
 // wireDefault is the program without --program.
 const wireDefault = "ib_write_bw"
@@ -126,10 +130,10 @@ func (f *wireFlags) run(c *cobra.Command, args []string) error {
 	if p := e.peer(); p != "" {
 		say("the peer was %s", p)
 	}
-	sent, received, dropped := h.Datagrams()
-	say("udp:%v sent %s and received %d", f.cfg.Address, plain.Count(int(sent), "datagram"), received)
-	if dropped != "" {
-		say("udp:%v dropped datagrams: %s", f.cfg.Address, dropped)
+	w := h.Wire()
+	say("%s sent %s and received %d", w.Name(), plain.Count(int(w.Counts().Sent), w.Unit()), w.Counts().Received)
+	if d := w.Counts().Dropped(); d != "" {
+		say("%s dropped %ss: %s", w.Name(), w.Unit(), d)
 	}
 	if f.counters {
 		printCounters(c.OutOrStdout(), h.Counters())
@@ -212,11 +216,18 @@ func (f *wireFlags) configure(c *cobra.Command) (err error) {
 		flag, text = "--source", f.source
 	}
 	if text == "" {
-		if f.cfg.Address, err = f.sourceTo(c.Context()); err != nil {
+		a, err := f.sourceTo(c.Context())
+		if err != nil {
 			return err
 		}
-	} else if f.cfg.Address, err = wire.ParseAddress(text); err != nil {
+		f.cfg.Place = wire.At(a)
+	} else if f.cfg.Place, err = wire.ParsePlace(text); err != nil {
 		return f.usage("%s %w", flag, err)
+	}
+	if c.Flags().Changed("mtu") {
+		if err := wire.CheckMTU(f.cfg.Place, f.cfg.MTU); err != nil {
+			return f.usage("%w", err)
+		}
 	}
 	for _, s := range f.allow {
 		n, err := wire.ParseAllow(s)

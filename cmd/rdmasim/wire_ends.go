@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rdmasim/rdmasim/attach/peer"
+	"github.com/rdmasim/rdmasim/attach/wire"
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
 	"github.com/rdmasim/rdmasim/verbs"
 	"github.com/rdmasim/rdmasim/workload/perftest/perf"
@@ -37,8 +38,8 @@ type wireEnd interface {
 type meeting struct {
 	ctx    context.Context
 	host   string // of the server; empty: this end is it
-	source string // address of this machine
-	family string // tcp4 or tcp6
+	source string // address of this machine; empty: any
+	family string // tcp, tcp4 or tcp6
 	port   int
 	allow  []netip.Prefix
 	note   func(string)
@@ -51,20 +52,21 @@ const dialPatience = 30 * time.Second
 // for.
 func (f *wireFlags) meet(c *cobra.Command, source string, port int, byManager bool) (*meeting, error) {
 	e := &meeting{ctx: c.Context(), host: f.to, source: source, family: "tcp4", port: port, allow: f.cfg.Allow, note: note(c, "wire")}
-	if source == "" {
-		e.source = f.cfg.Address.String()
+	if source == "" && f.cfg.Place.Kind == wire.KindUDP {
+		e.source = f.cfg.Place.Address.String()
 	}
-	a, err := netip.ParseAddr(e.source)
-	if err != nil {
+	if e.source == "" { // an address on an Ethernet is not this machine's
+		e.family, e.allow = "tcp", nil
+	} else if a, err := netip.ParseAddr(e.source); err != nil {
 		return nil, f.usage("%q is no address to connect from", plain.Line(source))
-	}
-	if a.Is6() {
+	} else if a.Is6() {
 		e.family = "tcp6"
 	}
 	if e.host != "" || byManager {
 		return e, nil
 	}
 	at := net.JoinHostPort(e.source, strconv.Itoa(port))
+	var err error
 	switch e.l, err = net.Listen(e.family, at); {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, f.usage("TCP port %s is taken (`ss -ltnp sport = %d` says by whom): choose another with --port, for both ends: %w", at, port, err)
@@ -85,7 +87,10 @@ func (e *meeting) close() {
 // connect connects to the server, or waits for one client. A signal ends the wait.
 func (e *meeting) connect() (net.Conn, error) {
 	if e.l == nil {
-		d := net.Dialer{Timeout: dialPatience, LocalAddr: &net.TCPAddr{IP: net.ParseIP(e.source)}}
+		d := net.Dialer{Timeout: dialPatience}
+		if e.source != "" {
+			d.LocalAddr = &net.TCPAddr{IP: net.ParseIP(e.source)}
+		}
 		c, err := d.DialContext(e.ctx, e.family, net.JoinHostPort(e.host, strconv.Itoa(e.port)))
 		if err != nil {
 			return nil, fmt.Errorf("connect to %s port %d: %w", e.host, e.port, err)
@@ -332,7 +337,7 @@ func (f *wireFlags) newRping(c *cobra.Command, _ string, args []string) (wireEnd
 	if err := o.Validate(); err != nil {
 		return nil, f.usage("rping: %w", err)
 	}
-	a := f.cfg.Address
+	a := f.cfg.Place.Address
 	if o.Client {
 		family := "ip4"
 		if a.Is6() {

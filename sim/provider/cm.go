@@ -179,7 +179,7 @@ func (ch *EventChannel) process(t *Thread, e *cm.Event) *verbs.CMEvent {
 			return nil
 		}
 	case verbs.CMConnectResponse:
-		id.response(t, out)
+		id.response(t, e, out)
 	case verbs.CMRejected, verbs.CMDisconnected:
 		if id.connectError {
 			id.acks.ack(t, 1)
@@ -208,7 +208,7 @@ type cmEvent struct {
 func (id *CMID) request(t *Thread, e *cm.Event, out *cmEvent) bool {
 	ch := id.ch
 	n := ch.newID(id.ps, id.typ, id.context)
-	n.h, n.initDepth, n.respRes = e.ID, e.Conn.InitiatorDepth, e.Conn.ResponderResources
+	n.h, n.initDepth, n.respRes, n.asked = e.ID, e.Conn.InitiatorDepth, e.Conn.ResponderResources, e.ECE.Vendor
 	if err := n.query(t); err != nil {
 		_, _ = ch.file.DestroyID(t.caller, n.h)
 		delete(ch.lib.cm.ids, n.uid)
@@ -220,11 +220,17 @@ func (id *CMID) request(t *Thread, e *cm.Event, out *cmEvent) bool {
 }
 
 // response is what the library does when a REP has come (ucma_process_conn_resp).
-func (id *CMID) response(t *Thread, out *cmEvent) {
+func (id *CMID) response(t *Thread, e *cm.Event, out *cmEvent) {
 	if id.qp == nil {
 		return
 	}
-	err := id.bringUp(t, verbs.MaxRespRes, verbs.MaxInitDepth)
+	var err error
+	if v := e.ECE.Vendor; v != 0 && v != id.ece().Vendor {
+		err = fmt.Errorf("the answer has options of vendor %#x: %w", v, syscall.EINVAL)
+	}
+	if err == nil {
+		err = id.bringUp(t, verbs.MaxRespRes, verbs.MaxInitDepth)
+	}
 	if err == nil {
 		err = id.ch.file.Accept(t.caller, id.h, 0, nil, cm.ECE{})
 	}

@@ -24,7 +24,8 @@ type CMID struct {
 	local, peer netip.AddrPort
 	qp          *QP
 
-	initDepth, respRes uint8 // of the request
+	initDepth, respRes uint8  // of the request
+	asked              uint32 // the vendor of its options, which the answer has too (ucma_copy_ece_param_to_kern_rep)
 	connectError       bool
 	acks               acks
 }
@@ -219,7 +220,7 @@ func (id *CMID) Accept(vt verbs.Thread, p *verbs.ConnParam) error {
 				return err
 			}
 		}
-		if err := f.Accept(t.caller, id.h, id.uid, id.fill(p), id.ece()); err != nil {
+		if err := f.Accept(t.caller, id.h, id.uid, id.fill(p), cm.ECE{Vendor: id.asked}); err != nil {
 			_ = id.endQP(t)
 			return err
 		}

@@ -20,7 +20,9 @@ type Outside struct {
 	Address  netip.Addr
 	// Join puts the device on its cable and returns its end. Captures and faults of the cable are the caller's.
 	Join func(e *sim.Engine, d *hca.Device) *link.Port
-	// Neighbour returns the Ethernet address of frames to an IP address; false: it cannot be reached.
+	// Reach says whether there is a route to an IP address. Neighbour returns the Ethernet address of frames to an IP address; false: nobody
+	// there answers.
+	Reach     func(ip netip.Addr) bool
 	Neighbour func(ip netip.Addr) (kernel.MAC, bool)
 	// Now is the clock of programs, in place of virtual time.
 	Now func() time.Duration
@@ -47,6 +49,6 @@ func (tb *Testbed) addressOutside(d *device) error {
 	o := tb.cfg.Outside
 	own := netip.AddrFrom16(roce.GIDFromMAC(d.hca.Identity().MAC))
 	d.kern.SetNeighbours(func(_ uint16, ip netip.Addr) (kernel.MAC, bool) { return o.Neighbour(ip) })
-	d.host.cm.SetReach(func(ip netip.Addr) bool { _, ok := o.Neighbour(ip); return ok })
+	d.host.cm.SetReach(o.Reach)
 	return errors.Join(d.kern.RemoveIP(own), d.kern.AddIP(o.Address))
 }

@@ -31,6 +31,7 @@ func elsewhere(far link.Receiver) func(*Config) {
 				cable.End(1).Attach(far)
 				return cable.End(0)
 			},
+			Reach:     netip.Addr.Is4,
 			Neighbour: func(ip netip.Addr) (kernel.MAC, bool) { return kernel.MAC{2, 0, 192, 0, 2, 8}, ip.Is4() },
 			Now:       func() time.Duration { return 42 * time.Second },
 		}
