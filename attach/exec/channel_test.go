@@ -24,20 +24,21 @@ type cmProgram struct {
 	needs          string
 	want           string // in the output, a regular expression
 	all            bool   // only with -cm.all
-	// tries, if the end of the programs is a race of theirs: who closes first flushes the receives of the other, which is an error there.
+	// tries, if the end of the programs is a race of theirs: who closes first flushes the receives of the other, which is an error there, and
+	// rping's main thread closes the channel on which its other thread waits.
 	tries int
 }
 
 // cmPrograms are those of rdma-core, perftest, qperf, fio and libfabric. FILE and COPY are files; what is said of their contents is the
 // programs' own check, or that of cmp.
 var cmPrograms = []cmProgram{
-	{name: "rping", server: "rping -s -a 10.1.0.1 -v -V -C 20", client: "rping -c -a 10.1.0.1 -v -V -C 20", ends: true, want: `(?m)^server ping data: rdma-ping-19: `},
+	{name: "rping", server: "rping -s -a 10.1.0.1 -v -V -C 20", client: "rping -c -a 10.1.0.1 -v -V -C 20", ends: true, want: `(?m)^server ping data: rdma-ping-19: `, tries: 5},
 	{name: "ucmatose", server: "ucmatose -c 4", client: "ucmatose -s 10.1.0.1 -c 4", ends: true, want: `(?s)receiving data transfers.*return status 0.*return status 0`},
 	{name: "udaddy", server: "udaddy", client: "udaddy -s 10.1.0.1", ends: true, want: `(?s)receiving data transfers.*return status 0.*return status 0`},
 	{name: "rcopy", server: "rcopy", client: "rcopy FILE 10.1.0.1:COPY && cmp FILE COPY", want: `[0-9]+ bytes in`},
 	{name: "ib_write_bw", server: "ib_write_bw -R -n 100 -q 2", client: "ib_write_bw -R -n 100 -q 2 10.1.0.1", ends: true, want: `(?m)^ 65536 +200 `},
 
-	{name: "rping on InfiniBand", flags: "-profile connectx-5-ib -devices 2", server: "rping -s -a 10.1.0.2 -V -C 10", client: "rping -c -a 10.1.0.2 -I 10.1.0.1 -V -C 10", ends: true, want: `client DISCONNECT EVENT`},
+	{name: "rping on InfiniBand", flags: "-profile connectx-5-ib -devices 2", server: "rping -s -a 10.1.0.2 -V -C 10", client: "rping -c -a 10.1.0.2 -I 10.1.0.1 -V -C 10", ends: true, want: `client DISCONNECT EVENT`, tries: 5},
 	{name: "ucmatose on InfiniBand", flags: "-profile connectx-5-ib", server: "ucmatose -c 4", client: "ucmatose -s 10.1.0.1 -c 4", ends: true, want: `return status 0`, all: true},
 	{name: "udaddy on InfiniBand", flags: "-profile connectx-5-ib", server: "udaddy", client: "udaddy -s 10.1.0.1", ends: true, want: `(?s)return status 0.*return status 0`, all: true},
 	{name: "mckey on InfiniBand", flags: "-profile connectx-5-ib -devices 2", server: "mckey -m 239.1.1.1 -b 10.1.0.2", client: "mckey -m 239.1.1.1 -b 10.1.0.1 -s", ends: true, want: `(?s)dgid: ff12:4001:ffff::f01:101.*return status 0.*return status 0`, all: true},

@@ -10,6 +10,7 @@ import (
 	"os"
 	osexec "os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -115,6 +116,9 @@ type wireCase struct {
 	want    string // in the output
 }
 
+// noRoom is what an end says that was too slow for its peer.
+var noRoom = regexp.MustCompile(`dropped datagrams: \d+ for which the socket had no room \(net\.core\.rmem_max\)\n`)
+
 // TestWirePeers: foreign programs complete with rdmasim wire in both roles, with loss too; the pingpongs check every byte.
 func TestWirePeers(t *testing.T) {
 	needsPrograms(t, "ib_write_bw", "ib_send_lat", "ibv_rc_pingpong", "rping")
@@ -154,9 +158,16 @@ func TestWirePeers(t *testing.T) {
 				if role == "client" {
 					script = ends(theirs(wireServer, rpingServer, ""), ours("--to "+wireServer+" --source udp:"+wireClient))
 				}
-				out, err := network(t, script)
-				if err != nil || !strings.Contains(out, c.want) || i < 2 && strings.Contains(out, "upon 0 of") || strings.Contains(out, "dropped datagrams") {
-					t.Fatalf("%v, want %q:\n%s", err, c.want, out)
+				var out string
+				bad := func() bool {
+					out, err = network(t, script)
+					return err != nil || !strings.Contains(out, c.want) || i < 2 && strings.Contains(out, "upon 0 of") || strings.Contains(noRoom.ReplaceAllString(out, ""), "dropped datagrams")
+				}
+				// An ACK may be lost whose sender has ended, and rping's main thread closes the channel on which its other thread waits.
+				for try := 1; bad(); try++ {
+					if try == 4 || !strings.Contains(c.flags, "--loss") && !strings.HasPrefix(c.program, "rping") {
+						t.Fatalf("%v, want %q:\n%s", err, c.want, out)
+					}
 				}
 				if i == 0 {
 					checkWireCapture(t, file)
