@@ -16,8 +16,6 @@ import (
 	"github.com/rdmasim/rdmasim/roce/ether"
 	"github.com/rdmasim/rdmasim/roce/mad"
 	"github.com/rdmasim/rdmasim/sim"
-	"github.com/rdmasim/rdmasim/sim/link"
-	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
 // ends are two ends of an Ethernet in UDP datagrams, each as this one has them.
@@ -33,21 +31,7 @@ func openLAN(t testing.TB, cfg Config) (*LAN, *kept, *sim.Engine) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	prof, err := profile.Load(profile.Default)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := sim.New(sim.Options{})
-	c := link.NewCable(e, prof.Link, "device", "wire")
-	k := &kept{}
-	c.End(0).Attach(k)
-	c.End(1).Attach(l)
-	l.Attach(c.End(1), new(roce.Pool))
+	k, e := cabled(t, l)
 	return l, k, e
 }
 

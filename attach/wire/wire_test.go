@@ -41,8 +41,15 @@ func open(t testing.TB, cfg Config) (*Port, *kept, *sim.Engine) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	k, e := cabled(t, p)
+	return p, k, e
+}
+
+// cabled puts an end on a cable until the test is over, and keeps what arrives at the device's end.
+func cabled(t testing.TB, far End) (*kept, *sim.Engine) {
+	t.Helper()
 	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
+		if err := far.Close(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -54,9 +61,9 @@ func open(t testing.TB, cfg Config) (*Port, *kept, *sim.Engine) {
 	c := link.NewCable(e, prof.Link, "device", "wire")
 	k := &kept{}
 	c.End(0).Attach(k)
-	c.End(1).Attach(p)
-	p.Attach(c.End(1), new(roce.Pool))
-	return p, k, e
+	c.End(1).Attach(far)
+	far.Attach(c.End(1), new(roce.Pool))
+	return k, e
 }
 
 // receive takes all datagrams that have come.
