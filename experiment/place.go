@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/rdmasim/rdmasim/experiment/table"
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 )
 
@@ -114,7 +115,7 @@ func (p Place) Distance(q Place) (d float64) {
 			}
 		}
 	}
-	return d
+	return table.Rounded(d) // the last bit of a logarithm depends on the processor
 }
 
 // Differs says on which axes a load is unlike another, the farthest first, such as "payload (64B, there 2B)".
@@ -152,10 +153,10 @@ func (p Place) Differs(q Place) (all []string) {
 	return all
 }
 
-// placed is a run of an experiment, with the places of its loads.
-type placed struct {
-	name   string
-	places []Place
+// Placed is a run, or a point of a sweep, with the places of its loads.
+type Placed struct {
+	Name   string
+	Places []Place
 }
 
 // Places are those of the loads of a point of a request for a scenario; nil of an experiment.
@@ -176,18 +177,17 @@ func (p *Prepared) Places(pt []Setting) ([]Place, error) {
 	return all, nil
 }
 
-// Ran are the runs by which an experiment found its result, with the places of their loads.
-func (p *Prepared) Ran(r *Result) (names []string, places [][]Place) {
+// Ran are the runs by which an experiment found its result.
+func (p *Prepared) Ran(r *Result) []Placed {
 	var changed []string
 	for _, s := range p.over {
 		changed = append(changed, s.Key)
 	}
 	slices.Sort(changed)
 	for _, run := range r.ran {
-		for i := range run.places {
-			run.places[i].Changed = changed
+		for i := range run.Places {
+			run.Places[i].Changed = changed
 		}
-		names, places = append(names, run.name), append(places, run.places)
 	}
-	return names, places
+	return r.ran
 }

@@ -58,7 +58,7 @@ type Result struct {
 
 	changes map[int]*table.Row // of rows, against those of an earlier run
 	depends string             // what tables say of what would change the result
-	ran     []placed           // the runs of an experiment
+	ran     []Placed           // the runs of an experiment
 }
 
 // PointNotes are the notes of a point of a sweep.

@@ -322,7 +322,7 @@ func (s *Scenario) emit(env *Env) error {
 // captures; a single run needs none.
 func (e *Env) Run(s *Scenario, prof *profile.Profile, name string) (*Outcome, error) {
 	s.defaults()
-	e.Out.ran = append(e.Out.ran, placed{name, s.places(prof.Name)})
+	e.Out.ran = append(e.Out.ran, Placed{name, s.places(prof.Name)})
 	return s.run(e.Ctx, e.Seed, prof, e.rec, name)
 }
 

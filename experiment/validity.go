@@ -9,7 +9,7 @@ import (
 
 // Validity is what published figures say of a result: how far the simulator was off for loads like its own.
 type Validity struct {
-	// Point is that point of a sweep, of Points, which is least like what was validated.
+	// Point is that point of a sweep, of Points that were looked at, which is least like what was validated.
 	Point  string `json:"point,omitempty"`
 	Points int    `json:"points,omitempty"`
 	// Factor is that within which a Share of published figures near to the load were predicted without their own check. 0: no figure is
@@ -43,7 +43,7 @@ func (v *Validity) String() string {
 	}
 	load := "this load"
 	if v.Points > 1 {
-		load = v.Point + " (of all points the least like them)"
+		load = fmt.Sprintf("%s (of %d points the least like them)", v.Point, v.Points)
 	}
 	if v.Factor == 0 {
 		return fmt.Sprintf("How far to trust it: not known, for no published figure is near %s; %s.", load, nearest)

@@ -121,39 +121,33 @@ func (v *reviews) profile() (*profile.Profile, error) {
 
 // depends lets a result, or that of a sweep, say what would change it, and how far published figures let one trust it.
 func (v *reviews) depends(res *experiment.Result, answer *sweep.Answer) {
-	if p, err := v.profile(); err == nil && p != nil { // the run itself reports an error of the profile
-		res.Depends(p, answer != nil)
-		_ = v.reach(res, answer)
+	prof, err := v.profile()
+	if err != nil || prof == nil { // the run itself reports an error of the profile
+		return
+	}
+	res.Depends(prof, answer != nil)
+	if r, err := calibrate.StoredReach(); err == nil {
+		r.Judge(res, v.points(res, answer))
 	}
 }
 
-// reach looks for published figures near to the loads of a result.
-func (v *reviews) reach(res *experiment.Result, answer *sweep.Answer) error {
-	r, err := calibrate.StoredReach()
-	if err != nil {
-		return err
-	}
+// points are the runs behind a result, as far as their loads are known: those of a sweep of an experiment are not.
+func (v *reviews) points(res *experiment.Result, answer *sweep.Answer) []experiment.Placed {
 	if answer != nil {
-		names, points, err := answer.Places()
-		if err == nil {
-			r.Judge(res, names, points)
-		}
-		return err
+		return answer.Places()
 	}
 	p, err := v.x.Prepare(*v.req)
 	if err != nil {
-		return err
-	}
-	if v.x.OfScenario() == nil {
-		names, points := p.Ran(res)
-		r.Judge(res, names, points)
 		return nil
 	}
-	places, err := p.Places(nil)
-	if err == nil {
-		r.Judge(res, []string{""}, [][]experiment.Place{places})
+	if v.x.OfScenario() == nil {
+		return p.Ran(res)
 	}
-	return err
+	places, err := p.Places(nil)
+	if err != nil {
+		return nil
+	}
+	return []experiment.Placed{{Places: places}}
 }
 
 // write writes the reports. One that cannot be written does not keep the other from its place.

@@ -44,8 +44,9 @@ func wireCommand() *cobra.Command {
 		Long: `Acts as the other end of a program of perftest, ibv_*_pingpong or rping that runs elsewhere:
 on a card, on Soft-RoCE, or below rdmasim exec --wire. A simulated host runs this end; its
 adapter sends and receives RoCE v2 datagrams on UDP port 4791 of an address of this machine, or
-frames of an Ethernet. With --serve it waits for a client, with --to it is the client. The program and its flags follow
-after --; both ends need the same flags. Times are real. The programs are
+frames of an Ethernet. With --serve it waits for a client, with --to it is the client. The
+program and its flags follow after --; both ends need the same flags. Times are real. The
+programs are
 ` + strings.Join(wirePrograms()[:len(perf.Programs())], ", ") + `,
 ` + strings.Join(append(pingpong.Programs(), rpingProgram), ", ") + `.`,
 		Example: `  rdmasim wire --serve udp:192.0.2.2                  # peer: ib_write_bw 192.0.2.2

@@ -59,16 +59,19 @@ type LeaveOneOut struct {
 const leaveOneOutFile = "calibration/leave-one-out.json"
 
 // StoredLeaveOneOut is the table that comes with the program.
-func StoredLeaveOneOut() (*LeaveOneOut, error) {
-	src, err := fixtures.Read(leaveOneOutFile)
+func StoredLeaveOneOut() (*LeaveOneOut, error) { return stored[LeaveOneOut](leaveOneOutFile) }
+
+// stored is what a file of JSON that comes with the program holds.
+func stored[T any](file string) (*T, error) {
+	src, err := fixtures.Read(file)
 	if err != nil {
 		return nil, err
 	}
-	rep := &LeaveOneOut{}
-	if err := json.Unmarshal(src, rep); err != nil {
-		return nil, fmt.Errorf("%s: %w", leaveOneOutFile, err)
+	v := new(T)
+	if err := json.Unmarshal(src, v); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	return rep, nil
+	return v, nil
 }
 
 // Current returns an error if profiles have changed since the table was made.

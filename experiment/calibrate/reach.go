@@ -3,7 +3,6 @@ package calibrate
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/experiment/table"
-	"github.com/rdmasim/rdmasim/fixtures"
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
@@ -45,27 +43,17 @@ type Reached struct {
 const reachFile = "calibration/reach.json"
 
 // An interval is the wider one of two: within it were the errors of a share nominal of the figures with the nearest loads, and of figures that
-// were as far from those of other checks. Of two intervals of that share the wider one holds Most of the figures that were left out: so many
-// as summarize counts.
+// were as far from those of other checks. The wider one of two such intervals holds more,
+// a share holds of the figures that were left out, as summarize counts.
 const (
 	nearFigures = 16
 	likeFigures = 64
 	nominal     = 0.75
-	Most        = 0.80
+	holds       = 0.80
 )
 
 // StoredReach is that which comes with the program.
-func StoredReach() (*Reach, error) {
-	src, err := fixtures.Read(reachFile)
-	if err != nil {
-		return nil, err
-	}
-	r := &Reach{}
-	if err := json.Unmarshal(src, r); err != nil {
-		return nil, fmt.Errorf("%s: %w", reachFile, err)
-	}
-	return r, nil
-}
+func StoredReach() (*Reach, error) { return stored[Reach](reachFile) }
 
 // NewReach puts together the loads of checks and the errors of their figures. Figures without a ratio to the published value, of 0, are
 // left out.
@@ -189,7 +177,7 @@ func (r *Reach) summarize() {
 			loads = append(loads, r.Loads[l])
 		}
 		near[i] = r.near(loads, f.Check)
-		f.Distance = table.Rounded(near[i][0].distance)
+		f.Distance = near[i][0].distance
 		distances = append(distances, f.Distance)
 	}
 	for i := range r.Figures {
@@ -199,7 +187,7 @@ func (r *Reach) summarize() {
 		}
 	}
 	slices.Sort(distances)
-	r.Factor, r.Far = median(factors), table.Rounded(distances[len(distances)*9/10])
+	r.Factor, r.Far = median(factors), distances[len(distances)*9/10]
 }
 
 // Says is what the figures say of loads that run together, of a point of a sweep by its name. It is nil if there are no loads.
@@ -208,7 +196,7 @@ func (r *Reach) Says(point string, loads []experiment.Place) *experiment.Validit
 		return nil
 	}
 	near := r.near(loads, 0)
-	v := &experiment.Validity{Point: point, Share: Most, Check: near[0].figure.Check, Title: r.Titles[near[0].figure.Check], Distance: table.Rounded(near[0].distance),
+	v := &experiment.Validity{Point: point, Share: holds, Check: near[0].figure.Check, Title: r.Titles[near[0].figure.Check], Distance: near[0].distance,
 		Differs: near[0].load.Differs(near[0].with)}
 	if near[0].distance <= r.Far {
 		v.Factor = table.Rounded(r.factor(near, 0))
@@ -227,16 +215,15 @@ func WriteReach(ctx context.Context, w io.Writer, errors *LeaveOneOut) error {
 		return err
 	}
 	_, err = fmt.Fprintf(w, "The %.0f %% intervals of rdmasim run, each from other checks only, hold %d of %d figures (%.0f %%); their median factor is %.2f.\n",
-		100*Most, r.Held, len(r.Figures), 100*float64(r.Held)/float64(max(len(r.Figures), 1)), r.Factor)
+		100*holds, r.Held, len(r.Figures), 100*float64(r.Held)/float64(max(len(r.Figures), 1)), r.Factor)
 	return err
 }
 
-// Judge adds to a result how far published figures say that it can be trusted. points are the loads of each point, with its name; of
-// several, the least trustworthy decides.
-func (r *Reach) Judge(res *experiment.Result, names []string, points [][]experiment.Place) {
+// Judge adds to a result how far published figures say that it can be trusted. Of several points the least trustworthy decides.
+func (r *Reach) Judge(res *experiment.Result, points []experiment.Placed) {
 	var worst *experiment.Validity
-	for i, loads := range points {
-		v := r.Says(names[i], loads)
+	for _, p := range points {
+		v := r.Says(p.Name, p.Places)
 		if v == nil {
 			continue
 		}

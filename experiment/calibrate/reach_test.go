@@ -52,7 +52,7 @@ func TestGoldenReach(t *testing.T) {
 	if !bytes.Equal(stored, b.Bytes()) {
 		t.Errorf("%s is not what checks and leave-one-out.json give: run make golden", file)
 	}
-	if share := float64(r.Held) / float64(len(r.Figures)); share < Most-0.05 || share > Most+0.1 || len(r.Figures) < 230 {
+	if share := float64(r.Held) / float64(len(r.Figures)); share < holds-0.05 || share > holds+0.1 || len(r.Figures) < 230 {
 		t.Errorf("%d of %d figures are in their intervals", r.Held, len(r.Figures))
 	}
 }
@@ -102,24 +102,24 @@ func TestReachOfALoad(t *testing.T) {
 // near to nothing.
 func TestReachOfSeveralPoints(t *testing.T) {
 	r := reachOf(t)
-	var points [][]experiment.Place
-	for _, text := range []string{"{payload: 64B, duration: 1ms}", "{payload: 64B, duration: 1ms, verb: faa}", "{payload: 64B, duration: 1ms, threads: 2}"} {
+	var points []experiment.Placed
+	for i, text := range []string{"{payload: 64B, duration: 1ms}", "{payload: 64B, duration: 1ms, verb: faa}", "{payload: 64B, duration: 1ms, threads: 2}"} {
 		s, err := experiment.ParseScenario("s.yaml", []byte("name: s\ntraffic: ["+strings.Replace(text, "payload: 64B, duration: 1ms, verb", "duration: 1ms, verb", 1)+"]\n"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		points = append(points, s.Places())
+		points = append(points, experiment.Placed{Name: "abc"[i : i+1], Places: s.Places()})
 	}
 	res := &experiment.Result{}
-	r.Judge(res, []string{"a", "b", "c"}, points)
-	if v := res.Validity; v == nil || v.Point != "b" || v.Points != 3 || !strings.Contains(v.String(), "figures near b (of all points the least like them) were") {
+	r.Judge(res, points)
+	if v := res.Validity; v == nil || v.Point != "b" || v.Points != 3 || !strings.Contains(v.String(), "figures near b (of 3 points the least like them) were") {
 		t.Errorf("%+v", res.Validity)
 	}
 	res.Hypotheses = []string{profile.TimingNotCalibrated}
-	if r.Judge(res, []string{"a"}, points[:1]); res.Validity.Factor != 0 || !strings.Contains(res.Validity.String(), "not known, for the timing of the profile is not calibrated") {
+	if r.Judge(res, points[:1]); res.Validity.Factor != 0 || !strings.Contains(res.Validity.String(), "not known, for the timing of the profile is not calibrated") {
 		t.Errorf("%s", res.Validity)
 	}
-	if r.Judge(res, []string{"a"}, [][]experiment.Place{nil}); res.Validity != nil {
+	if r.Judge(res, []experiment.Placed{{Name: "a"}}); res.Validity != nil {
 		t.Errorf("no loads: %s", res.Validity)
 	}
 }

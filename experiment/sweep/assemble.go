@@ -38,8 +38,9 @@ type Answer struct {
 // mostLookedAt bounds the points whose loads are looked at.
 const mostLookedAt = 200
 
-// Places are the places of the loads of a scenario at its points, with their names: of all points, or of some from all over a large sweep.
-func (a *Answer) Places() (names []string, places [][]experiment.Place, err error) {
+// Places are the points of a scenario's sweep with the places of their loads: all points, or some from all over a large sweep. Points that
+// cannot be run, as the answer says, are left out.
+func (a *Answer) Places() (all []experiment.Placed) {
 	points := a.r.n / a.r.Seeds
 	looked := min(points, mostLookedAt)
 	for i := range looked {
@@ -48,13 +49,11 @@ func (a *Answer) Places() (names []string, places [][]experiment.Place, err erro
 			n = i * (points - 1) / (looked - 1)
 		}
 		pt, _ := a.r.point(n * a.r.Seeds)
-		p, err := a.r.prep.Places(pt)
-		if err != nil {
-			continue // a point that the answer says has failed
+		if places, err := a.r.prep.Places(pt); err == nil {
+			all = append(all, experiment.Placed{Name: experiment.PointName(pt), Places: places})
 		}
-		names, places = append(names, experiment.PointName(pt)), append(places, p)
 	}
-	return names, places, nil
+	return all
 }
 
 // cell is a point of the grid with the results of its seeds that are there.
