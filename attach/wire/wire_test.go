@@ -169,14 +169,20 @@ func TestNoAllocation(t *testing.T) {
 	a, b := loopback(14), loopback(15)
 	x, _, _ := open(t, Config{Place: At(a)})
 	y, _, e := open(t, Config{Place: At(b)})
-	pool := new(roce.Pool)
-	tmpl, err := roce.NewTemplate(roce.Path{Framing: roce.RoCEv2IPv4, SrcGID: roce.GID(a.As16()), DstGID: roce.GID(b.As16()), HopLimit: 64,
+	allocatesNothing(t, x, y, y.end, e, roce.Path{Framing: roce.RoCEv2IPv4, SrcGID: roce.GID(a.As16()), DstGID: roce.GID(b.As16()), HopLimit: 64,
 		SrcPort: roce.UDPPort, PKey: roce.DefaultPKey})
+}
+
+// allocatesNothing sends frames of a path from one end to another, whose end of the cable is near, and counts allocations.
+func allocatesNothing(t *testing.T, x, y End, near *link.Port, e *sim.Engine, path roce.Path) {
+	t.Helper()
+	pool := new(roce.Pool)
+	tmpl, err := roce.NewTemplate(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	drop := &dropped{}
-	y.end.Peer().Attach(drop)
+	near.Peer().Attach(drop)
 	round := func() {
 		for range 20 {
 			x.Receive(tmpl.New(pool, roce.RCSendOnly, 0, 1024, 0))
