@@ -136,11 +136,25 @@ func (r *relay) pass(t testing.TB, to int, b []byte) {
 			r.late, r.lateTo = append(r.late, b), append(r.lateTo, to)
 			return
 		case 3:
-			b[r.draws.Uint32N(uint32(len(b)))] ^= 1 << r.draws.Uint32N(8)
+			r.damage(to, b)
 		}
 		break
 	}
 	r.send(t, to, b)
+}
+
+// damage flips a bit that the receiver notices: the datagrams of a peer that numbers them, as these are, hide one flip in 2^15.
+func (r *relay) damage(to int, b []byte) {
+	from := r.face(to)
+	for whole := true; whole; {
+		at, bit := r.draws.Uint32N(uint32(len(b))), byte(1)<<r.draws.Uint32N(8)
+		b[at] ^= bit
+		f, _ := newPeer(from, r.ends[to]).frame(&r.pool, &r.solver, &arrived{data: b, from: netip.AddrPortFrom(from, roce.UDPPort)})
+		if whole = f != nil; whole {
+			f.Release()
+			b[at] ^= bit
+		}
+	}
 }
 
 // send sends to an end from the face that it knows.
