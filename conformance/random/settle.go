@@ -235,17 +235,31 @@ func (r *run) take(i, n int, id uint64) {
 	}
 }
 
+// stepOf is the step whose request a wr_id names; nil: none has posted it.
+func (r *run) stepOf(id uint64) *Step {
+	if n := id &^ received >> 8; n < uint64(len(r.p.Steps)) {
+		return &r.p.Steps[n]
+	}
+	return nil
+}
+
+// interrupted reports whether a completion is of a request that was under way when its queue pair went to ERR or was destroyed.
+func (r *run) interrupted(w *verbs.WC) bool {
+	s := r.stepOf(w.ID)
+	return s != nil && w.ID&received == 0 && w.ID&0xff != marker && (s.Kind == StepError || s.Kind == StepRenew)
+}
+
 // completion judges a completion.
 func (r *run) completion(i, n int, w *verbs.WC) {
-	// Completions of queue pairs that were destroyed may come or not.
-	if r.out.Streams != nil && int(w.ID&^received>>8) >= r.renewed {
+	// Completions of queue pairs that were destroyed may come or not, and so may those of requests that a change to ERR met under way.
+	if r.out.Streams != nil && int(w.ID&^received>>8) >= r.renewed && !r.interrupted(w) {
 		k := 0
 		if w.QPN == r.qps[1].QPN() {
 			k = 1
 		}
 		recv := w.ID&received != 0
-		if r.p.XRC && recv { // there is no order between SRQs
-			k = r.p.Steps[w.ID&^received>>8].Side
+		if s := r.stepOf(w.ID); s != nil && r.p.XRC && recv { // there is no order between SRQs
+			k = s.Side
 		}
 		r.say(map[bool]string{false: "send queue of ", true: "receive queue of "}[recv]+side(k), "%s", describe(w, recv))
 	}
