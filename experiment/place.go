@@ -118,6 +118,68 @@ func (p Place) Distance(q Place) (d float64) {
 	return table.Rounded(d) // the last bit of a logarithm depends on the processor
 }
 
+// farOut are the sizes beyond which something new may limit a load: a cache that overflows, a queue that fills. twiceAsFar is how much
+// farther than all published figures a load may go.
+var farOut = []string{"threads", "queue pairs", "outstanding", "payload", "pages", "clients"}
+
+const twiceAsFar = 2
+
+// kind is what loads have in common whose sizes can be compared: a mix of verbs with any.
+func (p Place) kind() string {
+	switch verb := p.Words["verb"]; verb {
+	case "cas", "faa":
+		return "atomics"
+	case "write_imm":
+		return "write"
+	case "mix":
+		return ""
+	default:
+		return verb
+	}
+}
+
+// size is a size, or the number of pages that are registered.
+func (p Place) size(axis string) float64 {
+	if axis != "pages" {
+		return p.Sizes[axis]
+	}
+	page, err := input.ParseSize(p.Words["page_size"])
+	if err != nil {
+		return 0
+	}
+	return math.Ceil(p.Sizes["registered"] / float64(page))
+}
+
+// Beyond says in what a load goes more than twice as far as all others of its kind of verb, such as "pages (5242880, at most 10240)". Those
+// of its profile count; if there are none, the load goes beyond them in its profile, and those of all profiles count.
+func (p Place) Beyond(others []Place) (all []string) {
+	alike := slices.DeleteFunc(slices.Clone(others), func(q Place) bool { return p.kind() != "" && q.kind() != "" && p.kind() != q.kind() })
+	own := slices.DeleteFunc(slices.Clone(alike), func(q Place) bool { return p.Words["profile"] != q.Words["profile"] })
+	if len(own) > 0 {
+		alike = own
+	} else if len(alike) > 0 {
+		all = append(all, fmt.Sprintf("profile (%s, none with %s)", p.Words["profile"], p.Words["verb"]))
+	}
+	for _, axis := range farOut {
+		most := 0.0
+		for _, q := range alike {
+			most = max(most, q.size(axis))
+		}
+		if v := p.size(axis); len(alike) > 0 && v > twiceAsFar*max(most, 1) {
+			all = append(all, fmt.Sprintf("%s (%s, at most %s)", axis, sizeText(axis, v), sizeText(axis, most)))
+		}
+	}
+	return all
+}
+
+// sizeText is a size as it is given in scenario files.
+func sizeText(axis string, v float64) string {
+	if slices.Contains(inBytes, axis) {
+		return input.FormatSize(uint64(v))
+	}
+	return strconv.FormatFloat(v, 'f', -1, 64)
+}
+
 // Differs says on which axes a load is unlike another, the farthest first, such as "payload (64B, there 2B)".
 func (p Place) Differs(q Place) (all []string) {
 	type difference struct {
@@ -132,11 +194,7 @@ func (p Place) Differs(q Place) (all []string) {
 	}
 	for axis, v := range p.Sizes {
 		if d := apart(v, q.Sizes[axis]); d > 0 {
-			text := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
-			if slices.Contains(inBytes, axis) {
-				text = func(v float64) string { return input.FormatSize(uint64(v)) }
-			}
-			ds = append(ds, difference{d, fmt.Sprintf("%s (%s, there %s)", axis, text(v), text(q.Sizes[axis]))})
+			ds = append(ds, difference{d, fmt.Sprintf("%s (%s, there %s)", axis, sizeText(axis, v), sizeText(axis, q.Sizes[axis]))})
 		}
 	}
 	for i, only := range [][2][]string{{p.Changed, q.Changed}, {q.Changed, p.Changed}} {

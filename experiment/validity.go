@@ -18,6 +18,9 @@ type Validity struct {
 	Share  float64 `json:"share"`
 	// Uncalibrated says that no figure is near since the timing of the profile is not calibrated.
 	Uncalibrated bool `json:"uncalibrated,omitempty"`
+	// Beyond says in what the load goes farther than all published figures of its kind; Factor is then that of figures which go
+	// farther than those of other checks.
+	Beyond []string `json:"beyond,omitempty"`
 	// Check is the nearest, as rdmasim validate numbers them, and Differs in what its load is unlike this one, the most important first.
 	Check    int      `json:"nearest_check"`
 	Title    string   `json:"nearest_check_title"`
@@ -47,6 +50,10 @@ func (v *Validity) String() string {
 	}
 	if v.Factor == 0 {
 		return fmt.Sprintf("How far to trust it: not known, for no published figure is near %s; %s.", load, nearest)
+	}
+	if len(v.Beyond) > 0 {
+		return fmt.Sprintf("How far to trust it: not far, for %s lies beyond all published figures in %s; %.0f %% of figures beyond the others were predicted, without their own check, within a factor of %.2f; %s.",
+			load, strings.Join(v.Beyond, ", "), 100*v.Share, v.Factor, nearest)
 	}
 	return fmt.Sprintf("How far to trust it: %.0f %% of the published figures near %s were predicted, without their own check, within a factor of %.2f; %s.",
 		100*v.Share, load, v.Factor, nearest)

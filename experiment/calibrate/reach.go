@@ -26,6 +26,8 @@ type Reach struct {
 	Held   int     `json:"held"`
 	Factor float64 `json:"median_factor"`
 	Far    float64 `json:"far"`
+	// Beyond is how many of the figures go farther than those of other checks.
+	Beyond int `json:"beyond"`
 }
 
 // Reached is a figure.
@@ -36,15 +38,17 @@ type Reached struct {
 	Error float64 `json:"error_factor"`
 	// Distance of its loads to the nearest of a figure of another check.
 	Distance float64 `json:"distance"`
-	Loads    []int   `json:"loads"`
+	// Beyond says that its loads go farther than all of other checks.
+	Beyond bool  `json:"beyond,omitempty"`
+	Loads  []int `json:"loads"`
 }
 
 // reachFile is the reach that comes with the program.
 const reachFile = "calibration/reach.json"
 
 // An interval is the wider one of two: within it were the errors of a share nominal of the figures with the nearest loads, and of figures that
-// were as far from those of other checks. The wider one of two such intervals holds more,
-// a share holds of the figures that were left out, as summarize counts.
+// were as far from those of other checks, or that went beyond them where the loads do. The wider one of such intervals holds more, a share
+// holds of the figures that were left out, as summarize counts.
 const (
 	nearFigures = 16
 	likeFigures = 64
@@ -134,19 +138,44 @@ type neighbour struct {
 	load, with experiment.Place
 }
 
-// factor is that within which most figures near to loads were predicted; without a check, as near.
-func (r *Reach) factor(near []neighbour, without int) float64 {
+// beyond says in what loads go farther than those of all figures but for a check's.
+func (r *Reach) beyond(loads []experiment.Place, without int) (all []string) {
+	var others []experiment.Place
+	for i := range r.Figures {
+		if f := &r.Figures[i]; f.Check != without {
+			for _, l := range f.Loads {
+				others = append(others, r.Loads[l])
+			}
+		}
+	}
+	for _, p := range loads {
+		for _, text := range p.Beyond(others) {
+			if !slices.Contains(all, text) {
+				all = append(all, text)
+			}
+		}
+	}
+	return all
+}
+
+// factor is that within which most figures near to loads were predicted, of those that go beyond others as the loads do, or do not; without a
+// check, as near. 0: there are none.
+func (r *Reach) factor(near []neighbour, beyond bool, without int) float64 {
+	d := near[0].distance
+	near = slices.DeleteFunc(slices.Clone(near), func(x neighbour) bool { return x.figure.Beyond != beyond })
 	n := min(nearFigures, len(near))
-	for n < len(near) && near[n].distance == near[n-1].distance {
+	for n > 0 && n < len(near) && near[n].distance == near[n-1].distance {
 		n++
 	}
 	var alike []*Reached
 	for i := range r.Figures {
-		if f := &r.Figures[i]; f.Check != without {
+		if f := &r.Figures[i]; f.Check != without && f.Beyond == beyond {
 			alike = append(alike, f)
 		}
 	}
-	d := near[0].distance
+	if len(alike) == 0 {
+		return 0
+	}
 	sort.SliceStable(alike, func(i, j int) bool { return math.Abs(alike[i].Distance-d) < math.Abs(alike[j].Distance-d) })
 	var errors, others []float64
 	for _, x := range near[:n] {
@@ -177,11 +206,14 @@ func (r *Reach) summarize() {
 			loads = append(loads, r.Loads[l])
 		}
 		near[i] = r.near(loads, f.Check)
+		if f.Beyond = len(r.beyond(loads, f.Check)) > 0; f.Beyond {
+			r.Beyond++
+		}
 		f.Distance = near[i][0].distance
 		distances = append(distances, f.Distance)
 	}
 	for i := range r.Figures {
-		g := r.factor(near[i], r.Figures[i].Check)
+		g := r.factor(near[i], r.Figures[i].Beyond, r.Figures[i].Check)
 		if factors = append(factors, g); r.Figures[i].Error <= g {
 			r.Held++
 		}
@@ -197,9 +229,9 @@ func (r *Reach) Says(point string, loads []experiment.Place) *experiment.Validit
 	}
 	near := r.near(loads, 0)
 	v := &experiment.Validity{Point: point, Share: holds, Check: near[0].figure.Check, Title: r.Titles[near[0].figure.Check], Distance: near[0].distance,
-		Differs: near[0].load.Differs(near[0].with)}
+		Differs: near[0].load.Differs(near[0].with), Beyond: r.beyond(loads, 0)}
 	if near[0].distance <= r.Far {
-		v.Factor = table.Rounded(r.factor(near, 0))
+		v.Factor = table.Rounded(r.factor(near, len(v.Beyond) > 0, 0))
 	}
 	return v
 }
@@ -214,8 +246,8 @@ func WriteReach(ctx context.Context, w io.Writer, errors *LeaveOneOut) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "The %.0f %% intervals of rdmasim run, each from other checks only, hold %d of %d figures (%.0f %%); their median factor is %.2f.\n",
-		100*holds, r.Held, len(r.Figures), 100*float64(r.Held)/float64(max(len(r.Figures), 1)), r.Factor)
+	_, err = fmt.Fprintf(w, "The %.0f %% intervals of rdmasim run, each from other checks only, hold %d of %d figures (%.0f %%); their median factor is %.2f. %d figures go beyond those of other checks.\n",
+		100*holds, r.Held, len(r.Figures), 100*float64(r.Held)/float64(max(len(r.Figures), 1)), r.Factor, r.Beyond)
 	return err
 }
 
