@@ -24,7 +24,7 @@ type Place struct {
 // Axes on which loads differ. How far apart two words are, and two sizes for each factor of two, is assumed: what a distance means for the
 // error of a prediction is measured on published figures (package calibrate).
 var wordAxes = map[string]float64{"profile": 1, "link": 1, "verb": 2, "transport": 2, "measure": 2, "td": 1, "on_demand": 3, "memory": 3, "page_size": 1,
-	"receive": 1, "churn": 5, "access": 0.5, "faults": 2, "ack_timeout": 0.5, "retry_cnt": 0.5}
+	"receive": 1, "churn": 5, "access": 0.5, "drain": 1, "faults": 2, "ack_timeout": 0.5, "retry_cnt": 0.5}
 
 const (
 	perDoubling = 0.25
@@ -86,7 +86,7 @@ func (t *Traffic) place(clients float64) Place {
 	}
 	return Place{
 		Words: map[string]string{"verb": cmp.Or(verb, "write"), "transport": cmp.Or(t.Transport, "rc"), "measure": cmp.Or(t.Measure, "rate"), "td": cmp.Or(t.TD, "none"), "on_demand": cmp.Or(t.OnDemand, "none"),
-			"memory": cmp.Or(t.Memory, "host"), "page_size": cmp.Or(t.PageSize, "4KiB"), "receive": cmp.Or(t.Receive, "post"), "churn": cmp.Or(t.Churn, "none"), "access": cmp.Or(t.Access, "fixed"), "ack_timeout": code(t.AckTimeout), "retry_cnt": code(t.RetryCnt)},
+			"memory": cmp.Or(t.Memory, "host"), "page_size": cmp.Or(t.PageSize, "4KiB"), "receive": cmp.Or(t.Receive, "post"), "churn": cmp.Or(t.Churn, "none"), "access": cmp.Or(t.Access, "fixed"), "drain": strconv.FormatBool(t.Drain), "ack_timeout": code(t.AckTimeout), "retry_cnt": code(t.RetryCnt)},
 		Sizes: map[string]float64{"payload": float64(t.Payload), "threads": float64(t.Threads), "queue pairs": qps, "outstanding": outstanding,
 			"registered": float64(t.MRSize) * float64(max(t.MRs, 1)), "postlist": float64(t.Postlist), "signal_every": float64(t.SignalEvery),
 			"mtu": float64(mtus[t.MTU].Bytes()), "clients": clients},
@@ -124,6 +124,9 @@ var farOut = []string{"threads", "queue pairs", "outstanding", "payload", "pages
 
 const twiceAsFar = 2
 
+// newWays are the words that another part of the device or of the host stands behind: where no figure has one, nothing is known of it.
+var newWays = []string{"transport", "measure", "drain", "receive", "on_demand", "memory", "churn", "faults"}
+
 // kind is what loads have in common whose sizes can be compared: a mix of verbs with any.
 func (p Place) kind() string {
 	switch verb := p.Words["verb"]; verb {
@@ -150,7 +153,8 @@ func (p Place) size(axis string) float64 {
 	return math.Ceil(p.Sizes["registered"] / float64(page))
 }
 
-// Beyond says in what a load goes more than twice as far as all others of its kind of verb, such as "pages (5242880, at most 10240)". Those
+// Beyond says in what a load goes more than twice as far as all others of its kind of verb, or a way that none of them goes, such as "pages
+// (5242880, at most 10240)" or "on_demand (explicit, in none)". Those
 // of its profile count; if there are none, the load goes beyond them in its profile, and those of all profiles count.
 func (p Place) Beyond(others []Place) (all []string) {
 	alike := slices.DeleteFunc(slices.Clone(others), func(q Place) bool { return p.kind() != "" && q.kind() != "" && p.kind() != q.kind() })
@@ -159,6 +163,12 @@ func (p Place) Beyond(others []Place) (all []string) {
 		alike = own
 	} else if len(alike) > 0 {
 		all = append(all, fmt.Sprintf("profile (%s, none with %s)", p.Words["profile"], p.Words["verb"]))
+	}
+	for _, axis := range newWays {
+		word := p.Words[axis]
+		if len(alike) > 0 && !slices.ContainsFunc(alike, func(q Place) bool { return q.Words[axis] == word }) {
+			all = append(all, fmt.Sprintf("%s (%s, in none)", axis, word))
+		}
 	}
 	for _, axis := range farOut {
 		most := 0.0
