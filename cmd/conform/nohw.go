@@ -3,10 +3,14 @@
 package main
 
 import (
+	"errors"
+	"net/netip"
 	"os"
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/rdmasim/rdmasim/conformance/target/hardware"
 )
 
 // builtForHardware says that this program has the target hw.
@@ -21,4 +25,9 @@ func hwCommands() []*cobra.Command {
 		}
 		return syscall.Exec(program, append([]string{program}, os.Args[1:]...), os.Environ())
 	})}
+}
+
+// simulatedPeer refuses: the peer is a part of conform-hw.
+func simulatedPeer(string, uint64) (func(netip.Addr) (hardware.Simulated, error), error) {
+	return nil, errors.New("this program was built without the tag hw")
 }

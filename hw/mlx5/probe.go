@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rdmasim/rdmasim/verbs"
+	"github.com/rdmasim/rdmasim/verbs/player"
 )
 
 // absent are tokens for which verbs has no call yet, or that only a simulator has: no
@@ -28,6 +29,11 @@ var absent = map[string]bool{
 
 // capability answers from what was probed.
 func (s *Setup) capability(token string) verbs.Capability {
+	if s.far != nil {
+		if c, decided := s.farCapability(token); decided {
+			return c
+		}
+	}
 	if c, ok := s.caps[token]; ok {
 		return c
 	}
@@ -225,6 +231,8 @@ func (p *probe) queried() {
 	eth := n.link == verbs.LinkEthernet
 	p.set("roce", has(eth))
 	p.set("roce v2", has(eth && n.GIDType == verbs.GIDTypeRoCEv2))
+	_, err := player.PickIPv6(p.t, p.ctx, uint32(n.Port))
+	p.set("ipv6", has(err == nil))
 	p.set("ib", has(n.link == verbs.LinkInfiniBand))
 	p.set("speed", has(p.ctx.mlx5)) // of a card; Soft-RoCE and emulation are slow
 	p.set("device time", has(p.ctx.mlx5))

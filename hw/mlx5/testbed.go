@@ -46,6 +46,7 @@ type Testbed struct {
 	threads      []*thread
 	open         map[*context]bool
 	players      []*playerProcess
+	far          []verbs.Player // at the far end
 	panics       chan string
 	needsRestart bool // the process cannot run another testbed
 	folder       string
@@ -211,6 +212,9 @@ func (tb *Testbed) Close() error {
 	}
 	for _, h := range tb.players {
 		h.end()
+	}
+	for _, p := range tb.far {
+		p.Kill(nil)
 	}
 	var err error
 	if tb.made != nil {
