@@ -282,16 +282,25 @@ func (b *Bench) Run(deadline time.Duration, body func(verbs.Thread)) error {
 		proc    verbs.Process
 		failed  error
 		text    string
-		ended   bool
+		ended   bool // the body has returned
+		over    bool // the process is to end
+		waits   *provider.Thread
 		started = make(chan struct{})
 	)
+	// A thread that is killed while it sleeps is where it would have woken: whoever joins it would wait until then.
+	end := func() {
+		over = true
+		waits.Wake(b.h.tb.Engine().Now())
+	}
 	done := b.start(func(t verbs.Thread) {
+		waits = provider.Of(t)
 		p, err := b.Host().NewProcess(t, nil)
 		if proc, failed = p, err; err != nil {
 			close(started)
 			return
 		}
-		th := proc.Start(t, "main", -1, func(t verbs.Thread) {
+		proc.Start(t, "main", -1, func(t verbs.Thread) {
+			defer end()
 			defer func() {
 				if p := recover(); p != nil {
 					passOn(p)
@@ -299,29 +308,35 @@ func (b *Bench) Run(deadline time.Duration, body func(verbs.Thread)) error {
 				}
 			}()
 			body(t)
+			provider.Of(t).P.Sync()
 			ended = true
 		})
 		close(started)
-		t.Join(th)
+		for !over {
+			waits.ParkUntil("the case", sim.Never)
+		}
 		proc.Kill(t)
 		for _, p := range b.players {
 			p.Kill(t)
 		}
 		b.players = nil
 	})
-	var over <-chan time.Time
+	var late <-chan time.Time
 	if deadline > 0 {
 		timer := time.NewTimer(deadline)
 		defer timer.Stop()
-		over = timer.C
+		late = timer.C
 	}
 	select {
 	case <-done:
 	case <-b.ended:
 		return b.err
-	case <-over:
+	case <-late:
 		<-started
-		if err := b.do(func(t verbs.Thread) { proc.Kill(t) }); err != nil {
+		if err := b.do(func(t verbs.Thread) {
+			proc.Kill(t)
+			end()
+		}); err != nil {
 			return err
 		}
 		select {

@@ -4,7 +4,6 @@ package main
 
 import (
 	"errors"
-	"net/netip"
 	"os"
 	"syscall"
 
@@ -28,6 +27,6 @@ func hwCommands() []*cobra.Command {
 }
 
 // simulatedPeer refuses: the peer is a part of conform-hw.
-func simulatedPeer(string, uint64) (func(netip.Addr) (hardware.Simulated, error), error) {
+func simulatedPeer(string, uint64) (func(hardware.Device) (hardware.Simulated, error), error) {
 	return nil, errors.New("this program was built without the tag hw")
 }

@@ -13,8 +13,8 @@ const simulatedScheme = "sim:"
 
 // Values of --role.
 const (
-	roleRequester = "requester"
-	roleResponder = "responder"
+	roleRequester = string(conformance.Requester)
+	roleResponder = string(conformance.Responder)
 )
 
 func (o *runOptions) simulatedPeer() bool { return strings.HasPrefix(o.peer, simulatedScheme) }
@@ -40,8 +40,11 @@ func (o *runOptions) checkPeer() error {
 	return nil
 }
 
-// concerns reports whether a case says something of the device under test. One without a second node says nothing of a device that
-// is this node.
-func (o *runOptions) concerns(i conformance.Item) bool {
-	return o.role != roleResponder || slices.ContainsFunc([]string{"2p", "tap", "inj"}, func(need string) bool { return slices.Contains(i.Entry.Needs, need) })
+// concerns reports whether a case says something of the device under test where its peer is simulated. One without a second node says
+// nothing of a device that is this node.
+func (o *runOptions) concerns(e *conformance.Entry) bool {
+	if !o.simulatedPeer() {
+		return true
+	}
+	return (e.Judges == "" || string(e.Judges) == o.role) && (o.role == roleRequester || e.TwoNodes())
 }

@@ -17,7 +17,7 @@ import (
 const peerProfile = "generic-roce"
 
 // simulatedPeer opens the host of --peer sim:PLACE, which talks to the device alone.
-func simulatedPeer(place string, seed uint64) (func(device netip.Addr) (hardware.Simulated, error), error) {
+func simulatedPeer(place string, seed uint64) (func(d hardware.Device) (hardware.Simulated, error), error) {
 	at, err := wire.ParsePlace(place)
 	if err != nil {
 		return nil, fmt.Errorf("--peer %s%w", simulatedScheme, err)
@@ -26,8 +26,10 @@ func simulatedPeer(place string, seed uint64) (func(device netip.Addr) (hardware
 	if err != nil {
 		return nil, err
 	}
-	return func(device netip.Addr) (hardware.Simulated, error) {
-		b, err := peer.OpenBench(peer.Config{Place: at, Profile: p, Seed: seed, Allow: []netip.Prefix{netip.PrefixFrom(device, device.BitLen())},
+	return func(d hardware.Device) (hardware.Simulated, error) {
+		p := p.Clone()
+		p.HCA.AtomicWrite, p.Kernel.AtomicWrite, p.Provider.AtomicWrite = d.AtomicWrite, d.AtomicWrite, d.AtomicWrite
+		b, err := peer.OpenBench(peer.Config{Place: at, Profile: p, Seed: seed, Allow: []netip.Prefix{netip.PrefixFrom(d.Address, d.Address.BitLen())},
 			Say: func(format string, a ...any) { fmt.Fprintf(os.Stderr, "conform: "+format+"\n", a...) }})
 		if err != nil {
 			return nil, fmt.Errorf("--peer %s%s: %w", simulatedScheme, place, err)

@@ -27,17 +27,30 @@ type Far interface {
 	Reset()
 }
 
+// FarOf is what a Far is told of the device under test.
+type FarOf struct {
+	Address netip.Addr
+	// AtomicWrite: it has ATOMIC WRITE.
+	AtomicWrite bool
+}
+
+// flushes are IB_DEVICE_FLUSH_GLOBAL and IB_DEVICE_FLUSH_PERSISTENT.
+const flushes = 1<<38 | 1<<39
+
+// Flushes reports whether the device has FLUSH, whatever its library can post.
+func (s *Setup) Flushes() bool { return s.ops&flushes != 0 }
+
 // farProvider is the provider of a Far, for the ledger of deviations.
 const farProvider = "sim"
 
-// meet has a Far be the second node of the first one, which it is told the address of.
-func (s *Setup) meet(open func(device netip.Addr) (Far, error)) error {
+// meet has a Far be the second node of the first one, which was probed.
+func (s *Setup) meet(open func(FarOf) (Far, error)) error {
 	n := s.nodes[0]
 	ip := netip.AddrFrom16(n.GID).Unmap()
 	if n.link != verbs.LinkEthernet || n.GIDType != verbs.GIDTypeRoCEv2 {
 		return fmt.Errorf("GID %d of %s (%v) is not of RoCE v2, which alone reaches a simulated peer: choose another with --device, --port and --gid-index", n.GIDIndex, n.Device, n.GID)
 	}
-	far, err := open(ip)
+	far, err := open(FarOf{ip, s.ops&verbs.DeviceAtomicWrite != 0})
 	if err != nil {
 		return err
 	}
@@ -53,21 +66,34 @@ func (s *Setup) meet(open func(device netip.Addr) (Far, error)) error {
 	}
 	s.far = far
 	s.nodes = append(s.nodes, Node{Device: far.Name(), Port: 1, GID: verbs.GID(a.As16()), GIDType: verbs.GIDTypeRoCEv2, Provider: farProvider, link: n.link})
+	s.describeSecond()
 	return nil
 }
 
-// farCapability answers for the pair of a device and a Far: a case that needs the token in either end needs it in both.
-func (s *Setup) farCapability(token string) (c verbs.Capability, decided bool) {
+// farCapability answers for the pair of a device and a Far: a case with these needs needs a token of the transport in both.
+func (s *Setup) farCapability(token string, needs []string) (c verbs.Capability, decided bool) {
 	switch token {
-	case "tap", "inj", "2p":
+	case "tap", "inj", "inj.ip", "2p":
 		return verbs.Present, true
+	case unseen:
+		return verbs.Present, Asserts(needs)
 	case "linkctl", "hw counters":
 		return verbs.Absent, true
+	case "restrack": // of both ends' objects of the connection manager
+		return verbs.Absent, slices.Contains(needs, "cm")
 	}
 	if slices.Contains(bothEnds, token) && !s.far.Has(token) {
 		return verbs.Absent, true
 	}
 	return verbs.Unknown, false
+}
+
+// unseen is the token of rows that no card was seen to keep yet.
+const unseen = "simulated"
+
+// Asserts reports whether a case asserts such a row of what passes the wire: with a simulated peer it is to be seen here.
+func Asserts(needs []string) bool {
+	return slices.Contains(needs, unseen) && slices.ContainsFunc(needs, func(n string) bool { return n == "2p" || n == "tap" || n == "inj" })
 }
 
 // bothEnds are the capabilities of a transport that a request needs at both ends.
@@ -89,9 +115,7 @@ func (l farLink) Close() error {
 
 // Capability answers for a token of the catalogue from what was probed of the first device, whatever the second node is.
 func (s *Setup) Capability(token string) verbs.Capability {
-	one := *s
-	one.far = nil
-	return one.capability(token)
+	return s.own(token)
 }
 
 // StartDevice starts a process for the device under test, by a thread of another testbed.

@@ -29,11 +29,21 @@ var absent = map[string]bool{
 
 // capability answers from what was probed.
 func (s *Setup) capability(token string) verbs.Capability {
+	return s.capabilityFor(token, nil)
+}
+
+// capabilityFor is capability for a case with these needs.
+func (s *Setup) capabilityFor(token string, needs []string) verbs.Capability {
 	if s.far != nil {
-		if c, decided := s.farCapability(token); decided {
+		if c, decided := s.farCapability(token, needs); decided {
 			return c
 		}
 	}
+	return s.own(token)
+}
+
+// own is the capability of the first device and its machine.
+func (s *Setup) own(token string) verbs.Capability {
 	if c, ok := s.caps[token]; ok {
 		return c
 	}
@@ -229,6 +239,7 @@ const srqResize = 1 << 13
 func (p *probe) queried() {
 	n, a := p.s.nodes[0], p.attr
 	eth := n.link == verbs.LinkEthernet
+	p.s.ops = a.CapFlagsEx
 	p.set("roce", has(eth))
 	p.set("roce v2", has(eth && n.GIDType == verbs.GIDTypeRoCEv2))
 	_, err := player.PickIPv6(p.t, p.ctx, uint32(n.Port))

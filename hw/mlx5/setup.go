@@ -10,7 +10,6 @@ import "C"
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 	"syscall"
@@ -32,7 +31,7 @@ type Config struct {
 	// device of this machine, if there is one. Key is the file of the key for it.
 	Peer, Key string
 	// Far makes another kind of second node for the first one's address, in place of Peer; nil: there is none.
-	Far func(device netip.Addr) (Far, error)
+	Far func(FarOf) (Far, error)
 }
 
 // Node is a device with the port and the GID that connections use.
@@ -56,6 +55,7 @@ type Setup struct {
 	record   bool       // see Record
 	key      *agent.Key // for the agent of the second node
 	far      Far        // the second node, or nil
+	ops      uint64     // capability bits of the device's operations, which its library may lack
 	link     [2]string  // the interfaces behind the nodes
 	port     string     // device file of the simulation's wire, in a guest
 	subnet   bool       // whose links have a subnet manager
@@ -82,7 +82,7 @@ func Choose(cfg Config) (*Setup, error) {
 	}
 	switch {
 	case cfg.Far != nil:
-		err = s.meet(cfg.Far)
+		return s, errors.Join(s.probeDevice(), s.meet(cfg.Far))
 	case cfg.Peer != "":
 		err = s.remote(cfg.Peer, cfg.Key)
 	default:

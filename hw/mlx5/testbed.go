@@ -34,7 +34,8 @@ type Testbed struct {
 	began time.Time
 	hosts []*host
 	main  *process
-	wire  link // nil unless taken over
+	wire  link     // nil unless taken over
+	needs []string // of the case
 	// records says that the wire is recorded, see Setup.Record.
 	records bool
 
@@ -83,7 +84,9 @@ func (tb *Testbed) Target() verbs.Target {
 }
 
 // Capability answers for a token of the catalogue from what was probed.
-func (tb *Testbed) Capability(token string) verbs.Capability { return tb.setup.capability(token) }
+func (tb *Testbed) Capability(token string) verbs.Capability {
+	return tb.setup.capabilityFor(token, tb.needs)
+}
 
 // host is this machine, seen from one of its devices.
 type host struct {

@@ -66,6 +66,7 @@ func (s *Setup) takes(need string) bool {
 
 // TakeWire takes the link over for a case with such needs, or for a plan that asks for it.
 func (tb *Testbed) TakeWire(needs []string, seed uint64, p *fault.Plan) error {
+	tb.needs = needs
 	planned, asked := p != nil && onWire(p), slices.ContainsFunc(needs, tb.setup.takes)
 	records := tb.setup.record && tb.setup.port != "" && !asked && !slices.Contains(needs, speedNeed)
 	if !tb.setup.wired() || !planned && !asked && !records {

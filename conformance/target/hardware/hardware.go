@@ -28,9 +28,9 @@ type Config struct {
 	// Peer is the address of the conform agent whose device is the second node, and
 	// PeerKey the file of its key; empty: another device of this machine.
 	Peer, PeerKey string
-	// Simulated makes a simulated second node that the device with this address reaches, in place of Peer; nil: none. With Responder
-	// it is the first node, and the device under test the second.
-	Simulated func(device netip.Addr) (Simulated, error)
+	// Simulated makes a simulated second node for the device under test, in place of Peer; nil: none. With Responder it is the first
+	// node, and the device the second.
+	Simulated func(Device) (Simulated, error)
 	Responder bool
 	// Wall is how long a case may take in real time (0: as long as its own deadline): a
 	// little before, it is ended with an error that names the call in which it hangs.
@@ -39,6 +39,13 @@ type Config struct {
 	Faults *fault.Plan
 	// Record has the frames on a simulated wire recorded during cases that do not watch it themselves.
 	Record bool
+}
+
+// Device is what a simulated node is told of the device under test: its address, and whether it has ATOMIC WRITE, which the node
+// then has, too.
+type Device struct {
+	Address     netip.Addr
+	AtomicWrite bool
 }
 
 // Simulated is a simulated host in real time at the other end of the device's wire.

@@ -5,7 +5,6 @@ package hardware
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"os"
 	"time"
 
@@ -28,8 +27,8 @@ func New(cfg Config) (spec.Target, error) {
 	c := mlx5.Config{Device: cfg.Device, Port: cfg.Port, GIDIndex: cfg.GIDIndex, Wire: cfg.Wire, Peer: cfg.Peer, Key: cfg.PeerKey}
 	var far Simulated
 	if cfg.Simulated != nil {
-		c.Far = func(device netip.Addr) (_ mlx5.Far, err error) {
-			far, err = cfg.Simulated(device)
+		c.Far = func(d mlx5.FarOf) (_ mlx5.Far, err error) {
+			far, err = cfg.Simulated(Device(d))
 			return far, err
 		}
 	}

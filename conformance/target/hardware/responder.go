@@ -39,9 +39,9 @@ func (r *responder) Chosen() string {
 }
 
 // NewTestbed makes a testbed of the peer and the device.
-func (r *responder) NewTestbed(uint64, spec.BedOptions) (spec.Bed, error) {
+func (r *responder) NewTestbed(_ uint64, o spec.BedOptions) (spec.Bed, error) {
 	r.last = mlx5.New(r.setup.Alone())
-	return &responderBed{r: r, device: r.last}, nil
+	return &responderBed{r: r, device: r.last, needs: o.Needs}, nil
 }
 
 // responderBed is a testbed of the peer, on which the case runs, and the device.
@@ -49,6 +49,7 @@ type responderBed struct {
 	verbs.UnimplementedTestbed
 	r      *responder
 	device *mlx5.Testbed
+	needs  []string
 }
 
 // Hosts are the peer and the machine of the device.
@@ -65,8 +66,8 @@ func (b *responderBed) Target() verbs.Target {
 }
 
 // testers are the capabilities of a testbed or a machine, not of a device, that this one has. It has none of the others.
-var testers = map[string]bool{"2p": true, "tap": true, "inj": true, "inj.ip": true, "4k page": true, "64k page": true, "bigmem": true, "non-root": true,
-	"roce": true, "roce v2": true, "ib": false, "exact time": false, "simulated": false, "card faults": false, "schedule": false, "locks": false,
+var testers = map[string]bool{"2p": true, "tap": true, "inj": true, "4k page": true, "64k page": true, "bigmem": true, "non-root": true,
+	"roce": true, "roce v2": true, "ib": false, "exact time": false, "card faults": false, "schedule": false, "locks": false,
 	"speed": false, "linkctl": false, "addr": false, "vlan": false, "ecn": false, "pfc": false, "sm": false, "mmio log": false, "mmio exact": false,
 	"fault": false, "in flight": false, "counters": false, "hw counters": false, "restrack": false, "hotunplug": false, "root": false,
 	"device time": false, "other net": false, "gpu": false, "udmabuf": false, "exporter": false}
@@ -75,7 +76,11 @@ var testers = map[string]bool{"2p": true, "tap": true, "inj": true, "inj.ip": tr
 func (b *responderBed) Capability(token string) verbs.Capability {
 	has, known := testers[token]
 	switch {
-	case known && token == "inj.ip":
+	case token == "simulated":
+		has = mlx5.Asserts(b.needs)
+	case token == "rc.flush":
+		has = b.r.setup.Flushes()
+	case token == "inj.ip":
 		has = b.r.far.Has(token)
 	case !known:
 		has = b.r.far.Has(token) && b.r.setup.Capability(token) == verbs.Present
