@@ -86,9 +86,9 @@ func (e Entry) Labels() []string {
 	return l
 }
 
-// TwoNodes reports whether the case needs a second node, or the wire between two.
+// TwoNodes reports whether the case is about a second node, or the wire between two.
 func (e *Entry) TwoNodes() bool {
-	return slices.ContainsFunc([]string{"2p", "tap", "inj"}, func(need string) bool { return slices.Contains(e.Needs, need) })
+	return e.Judges != "" || slices.ContainsFunc([]string{"2p", "tap", "inj"}, func(need string) bool { return slices.Contains(e.Needs, need) })
 }
 
 // builtIn is the catalogue that comes with the program, once it is known.

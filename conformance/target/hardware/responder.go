@@ -7,7 +7,6 @@ import (
 	"maps"
 	"time"
 
-	"github.com/rdmasim/rdmasim/conformance/report"
 	"github.com/rdmasim/rdmasim/conformance/spec"
 	"github.com/rdmasim/rdmasim/hw/mlx5"
 	"github.com/rdmasim/rdmasim/verbs"
@@ -61,7 +60,7 @@ func (b *responderBed) Hosts() []verbs.Host {
 func (b *responderBed) Target() verbs.Target {
 	t := verbs.Target{Kind: "hw", Profile: b.r.setup.Profile + ResponderSuffix, Device: b.device.Target().Device, Details: maps.Clone(b.r.setup.Details)}
 	t.Details["first node"], t.Details["second node"] = t.Details["second node"], t.Details["device"]
-	t.Details[report.KeyPeer] = t.Details[report.KeyProvider]
+	t.Details["peer"] = t.Details["provider"] // as report.Platform names them
 	return t
 }
 
