@@ -75,7 +75,7 @@ func (o *runOptions) flags(f *pflag.FlagSet) {
 	f.IntVar(&o.gidIndex, "gid-index", defaultGIDIndex, "index of the GID that connections use (default: RoCE v2 with an IPv4 address)")
 	f.StringVar(&o.wire, "wire", labWire(), "`INTERFACES` behind the first and the second device, as w0,w1, for cases that watch and disturb frames (default: $LAB_WIRE, which scripts/lab sets)")
 	f.StringVar(&o.peer, "peer", "", "`ADDRESS` of a conform agent whose device is the second node: unix:PATH or tcp:HOST:PORT; or, behind sim:, of a simulated peer in this process, as rdmasim wire --serve takes it: sim:udp:192.0.2.2 (default: another device of this machine)")
-	f.StringVar(&o.role, "role", roleRequester, "what the device is towards a simulated peer: requester, the end of a case that asks, or responder, the end that answers")
+	f.StringVar(&o.role, "role", roleRequester, "`ROLE` of the device towards a simulated peer: requester, the end of a case that asks, or responder, the end that answers")
 	f.StringVar(&o.peerKey, "peer-key", "", "`FILE` with the key of the agent")
 	f.StringArrayVar(&o.ledgers, "ledger", nil, "add a YAML `FILE` of known deviations to those that come with the program (docs/hw.md)")
 	f.StringVar(&o.today, "today", "", "`DATE` (2026-11-21) by which entries of the ledger of deviations must have been reviewed (default: today); an entry of the target that is overdue fails the run")

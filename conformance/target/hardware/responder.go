@@ -7,13 +7,11 @@ import (
 	"maps"
 	"time"
 
+	"github.com/rdmasim/rdmasim/conformance"
 	"github.com/rdmasim/rdmasim/conformance/spec"
 	"github.com/rdmasim/rdmasim/hw/mlx5"
 	"github.com/rdmasim/rdmasim/verbs"
 )
-
-// ResponderSuffix ends the profile of a device that is the second node of cases.
-const ResponderSuffix = "-responder"
 
 // responder is the target whose cases run on a simulated host: the device under test is the second node, where another process
 // carries out commands.
@@ -58,7 +56,7 @@ func (b *responderBed) Hosts() []verbs.Host {
 
 // Target is the device, as one that answers.
 func (b *responderBed) Target() verbs.Target {
-	t := verbs.Target{Kind: "hw", Profile: b.r.setup.Profile + ResponderSuffix, Device: b.device.Target().Device, Details: maps.Clone(b.r.setup.Details)}
+	t := verbs.Target{Kind: "hw", Profile: b.r.setup.Profile + conformance.ResponderSuffix, Device: b.device.Target().Device, Details: maps.Clone(b.r.setup.Details)}
 	t.Details["first node"], t.Details["second node"] = t.Details["second node"], t.Details["device"]
 	t.Details["peer"] = t.Details["provider"] // as report.Platform names them
 	return t
