@@ -51,6 +51,15 @@ const (
 	Record Strength = "H" // to be recorded on hardware first
 )
 
+// End is an end of a connection.
+type End string
+
+// The ends, by what they do with requests.
+const (
+	Requester End = "requester"
+	Responder End = "responder"
+)
+
 // Entry is one case of the catalogue.
 type Entry struct {
 	ID       string   `yaml:"id"`
@@ -62,6 +71,8 @@ type Entry struct {
 	Sources  []string `yaml:"sources"`
 	// Runs says where the case runs.
 	Runs Runs `yaml:"runs"`
+	// Judges says which end a row is about that says nothing of the other; empty: it is about both, or has one end.
+	Judges End `yaml:"judges"`
 	// Waits says what a row that has no code waits for.
 	Waits string `yaml:"waits"`
 }
@@ -73,6 +84,11 @@ func (e Entry) Labels() []string {
 		l = append(l, "random")
 	}
 	return l
+}
+
+// TwoNodes reports whether the case is about a second node, or the wire between two.
+func (e *Entry) TwoNodes() bool {
+	return e.Judges != "" || slices.ContainsFunc([]string{"2p", "tap", "inj"}, func(need string) bool { return slices.Contains(e.Needs, need) })
 }
 
 // builtIn is the catalogue that comes with the program, once it is known.
@@ -173,6 +189,8 @@ func (c *Catalogue) checkEntry(e Entry, number int) error {
 		return bad("the text is missing")
 	case e.Strength != Exact && e.Strength != Set && e.Strength != Record:
 		return bad("strength is %q: want E, S or H", e.Strength)
+	case e.Judges != "" && e.Judges != Requester && e.Judges != Responder:
+		return bad("judges is %q: want requester or responder, or leave it out", e.Judges)
 	case e.Runs.check() != nil:
 		return bad("%v", e.Runs.check())
 	}

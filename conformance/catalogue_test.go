@@ -34,6 +34,8 @@ func TestCatalogueRefuses(t *testing.T) {
 		"runs":          {row("RC-002", "RC", "", "E", "sim: yes, rxe: M, mlx5: yes"), `rxe is "M": want one of deviates, lacks, no, yes`},
 		"runs left out": {row("RC-002", "RC", "", "E", "sim: yes, mlx5: yes"), `rxe is "": want one of`},
 		"capability":    {row("RC-002", "RC", "tpa", "E", everywhere), `"tpa", which is not a capability (did you mean "tap"?); a new one gets a line`},
+		"judges":        {strings.Replace(row("RC-002", "RC", "", "E", everywhere), "sources", "judges: responder, sources", 1), ""},
+		"judges both":   {strings.Replace(row("RC-002", "RC", "", "E", everywhere), "sources", "judges: both, sources", 1), `judges is "both": want requester or responder`},
 		"no capability": {row("RC-002", "RC", "no tpa", "E", everywhere), `"tpa", which is not a capability`},
 	}
 	for name, tt := range tests {

@@ -53,6 +53,9 @@ type Allowance struct {
 // extends.
 const ExtendsKey = report.KeyExtends
 
+// ResponderSuffix ends the profile of a device whose cases run on a simulated peer.
+const ResponderSuffix = report.ResponderSuffix
+
 // LoadPolicy returns the policy of a profile, or if there is none, of the stored one that it extends, as the details of its
 // target or the environment of its record say. A target of an unknown profile may lack nothing.
 func LoadPolicy(profile string, details map[string]string) (*Policy, error) {

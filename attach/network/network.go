@@ -27,10 +27,11 @@ type Network struct {
 
 // port is that of a device, or of the subnet manager.
 type port struct {
-	name string
-	guid uint64 // of the device; 0: the subnet manager's
-	soft uint64 // of an RDMA device in software on its network interface (rdma_rxe), made of the MAC; 0: it has none
-	link *link.Port
+	name    string
+	guid    uint64 // of the device; 0: the subnet manager's, or outside
+	outside bool   // its frames come from outside the simulation
+	soft    uint64 // of an RDMA device in software on its network interface (rdma_rxe), made of the MAC; 0: it has none
+	link    *link.Port
 }
 
 // is reports whether a GUID is of a device at the port.

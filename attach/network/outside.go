@@ -18,7 +18,7 @@ func NewOutside(e *sim.Engine, p *profile.Profile, devices []*hca.Device, attach
 		c := link.NewCable(e, p.Link, d.Name(), OutsidePort(d.Name()))
 		n.join(d, c.End(0), nil)
 		attach(k, c.End(1))
-		n.ports = append(n.ports, port{name: OutsidePort(d.Name()), link: c.End(1)})
+		n.ports = append(n.ports, port{name: OutsidePort(d.Name()), outside: true, link: c.End(1)})
 	}
 	return n
 }
@@ -34,7 +34,7 @@ func NewJoined(e *sim.Engine, p *profile.Profile, devices []*hca.Device, attach 
 		c := link.NewCable(e, p.Link, devices[0].Name(), WirePort)
 		n.join(devices[0], c.End(0), nil)
 		attach(c.End(1))
-		n.ports = append(n.ports, port{name: WirePort, link: c.End(1)})
+		n.ports = append(n.ports, port{name: WirePort, outside: true, link: c.End(1)})
 		return n
 	}
 	n.sw = newSwitch(e, p)
@@ -46,6 +46,6 @@ func NewJoined(e *sim.Engine, p *profile.Profile, devices []*hca.Device, attach 
 	c := link.NewCable(e, p.Link, WirePort, "switch/"+WirePort)
 	n.sw.Plug(c.End(1))
 	attach(c.End(0))
-	n.ports = append(n.ports, port{name: WirePort, link: c.End(0)})
+	n.ports = append(n.ports, port{name: WirePort, outside: true, link: c.End(0)})
 	return n
 }

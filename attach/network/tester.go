@@ -26,6 +26,9 @@ var errUnfinished = errors.New("the recording has no room for more frames")
 // Tester is the network in the hands of somebody who watches and disturbs it, beside a plan of faults, whose rules come
 // first and stay.
 type Tester struct {
+	// Outside has frames that come from outside be in his hands too, beside those of devices.
+	Outside bool
+
 	n       *Network
 	planned int // rules of the plan
 	tapped  bool
@@ -65,9 +68,9 @@ func (t *Tester) Reset() (ports []uint64, subnet bool) {
 	return ports, t.n.manager != nil
 }
 
-// devices are the ports of devices, whose frames a tester has in hand. What the subnet manager sends is not his.
-func (t *Tester) devices() []port {
-	return slices.DeleteFunc(slices.Clone(t.n.ports), func(p port) bool { return p.guid == 0 })
+// inHand are the ports whose frames a tester has in hand: those of devices. What the subnet manager sends is not his.
+func (t *Tester) inHand() []port {
+	return slices.DeleteFunc(slices.Clone(t.n.ports), func(p port) bool { return p.guid == 0 && !(t.Outside && p.outside) })
 }
 
 // Port is the port of the device with a GUID; ENODEV: there is none.
@@ -84,7 +87,7 @@ func (t *Tester) Port(guid uint64) (*link.Port, error) {
 func (t *Tester) StartTap() {
 	if !t.tapped {
 		t.tapped = true
-		for _, p := range t.devices() {
+		for _, p := range t.inHand() {
 			p.link.Tap(func(s link.Sent) {
 				if t.order != nil {
 					t.order.Tap(s)
@@ -140,7 +143,7 @@ func (t *Tester) Inject(r verbs.WireRule) error {
 	if err := t.n.faults.script.Add(rule); err != nil {
 		return fmt.Errorf("%w: %w", err, syscall.EINVAL)
 	}
-	for _, p := range t.devices() {
+	for _, p := range t.inHand() {
 		p.link.SetScript(&t.n.faults.script)
 	}
 	return nil

@@ -23,7 +23,7 @@ func (o *runOptions) pick(all []conformance.Item) ([]conformance.Item, error) {
 	}
 	var items []conformance.Item
 	for _, i := range all {
-		if match(i.Entry.Labels()) {
+		if match(i.Entry.Labels()) && o.concerns(&i.Entry) {
 			items = append(items, i)
 		}
 	}

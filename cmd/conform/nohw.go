@@ -3,10 +3,13 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/rdmasim/rdmasim/conformance/target/hardware"
 )
 
 // builtForHardware says that this program has the target hw.
@@ -21,4 +24,9 @@ func hwCommands() []*cobra.Command {
 		}
 		return syscall.Exec(program, append([]string{program}, os.Args[1:]...), os.Environ())
 	})}
+}
+
+// simulatedPeer refuses: the peer is a part of conform-hw.
+func simulatedPeer(string, uint64) (func(hardware.Device) (hardware.Simulated, error), error) {
+	return nil, errors.New("this program was built without the tag hw")
 }

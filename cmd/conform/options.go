@@ -32,13 +32,14 @@ type runOptions struct {
 	mutant                  string
 	took                    time.Duration // by the clock of the machine
 	parallel, repeat        int
+	parallelGiven           bool
 	minPass                 int
 	lockstep, full          bool
 	fault, faults           string // name and text of the file of faults
 	wall                    time.Duration
 	baselines               []string
 	device, wire            string
-	peer, peerKey           string
+	peer, peerKey, role     string
 	port, gidIndex          int
 	today                   string
 	shard                   string
@@ -73,7 +74,8 @@ func (o *runOptions) flags(f *pflag.FlagSet) {
 	f.IntVar(&o.port, "port", 0, "port of the device (default: the first that is active)")
 	f.IntVar(&o.gidIndex, "gid-index", defaultGIDIndex, "index of the GID that connections use (default: RoCE v2 with an IPv4 address)")
 	f.StringVar(&o.wire, "wire", labWire(), "`INTERFACES` behind the first and the second device, as w0,w1, for cases that watch and disturb frames (default: $LAB_WIRE, which scripts/lab sets)")
-	f.StringVar(&o.peer, "peer", "", "`ADDRESS` of a conform agent whose device is the second node: unix:PATH or tcp:HOST:PORT (default: another device of this machine)")
+	f.StringVar(&o.peer, "peer", "", "`ADDRESS` of a conform agent whose device is the second node: unix:PATH or tcp:HOST:PORT; or, behind sim:, of a simulated peer in this process, as rdmasim wire --serve takes it: sim:udp:192.0.2.2 (default: another device of this machine)")
+	f.StringVar(&o.role, "role", roleRequester, "`ROLE` of the device towards a simulated peer: requester, the end of a case that asks, or responder, the end that answers")
 	f.StringVar(&o.peerKey, "peer-key", "", "`FILE` with the key of the agent")
 	f.StringArrayVar(&o.ledgers, "ledger", nil, "add a YAML `FILE` of known deviations to those that come with the program (docs/hw.md)")
 	f.StringVar(&o.today, "today", "", "`DATE` (2026-11-21) by which entries of the ledger of deviations must have been reviewed (default: today); an entry of the target that is overdue fails the run")
@@ -157,6 +159,9 @@ func (o *runOptions) check(ctx context.Context) error {
 	if o.lockstep && !o.on("sim") {
 		return usagef("--lockstep is for simulated programs: add --target=sim, or leave it out")
 	}
+	if err := o.checkPeer(); err != nil {
+		return err
+	}
 	if o.peerKey != "" && o.peer == "" {
 		return usagef("--peer-key %s is for an agent: give its address with --peer", o.peerKey)
 	}
@@ -188,6 +193,8 @@ func (o *runOptions) check(ctx context.Context) error {
 		return err
 	}
 	switch {
+	case o.simulatedPeer() && o.parallelGiven && o.parallel > 1:
+		return usagef("--parallel %d: one worker has the address of a simulated peer: leave it out", o.parallel)
 	case o.parallel < 1:
 		return usagef("--parallel %d: at least 1 is needed, the number of workers", o.parallel)
 	case o.repeat < 1:

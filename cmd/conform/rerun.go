@@ -87,7 +87,7 @@ const (
 )
 
 // mayBeRecorded are the flags of flagsKey. That --lockstep changes nothing is what it is for.
-var mayBeRecorded = regexp.MustCompile(`^--(?:port|gid-index|wire|peer|repeat|full)(?:=|$)`)
+var mayBeRecorded = regexp.MustCompile(`^--(?:port|gid-index|wire|peer|role|repeat|full)(?:=|$)`)
 
 // flagsOf are the flags that decide what a run shows, and that its record does not have otherwise.
 func (o *runOptions) flagsOf() string {
@@ -102,6 +102,7 @@ func (o *runOptions) flagsOf() string {
 		add(o.gidIndex >= 0, "gid-index", o.gidIndex)
 		add(o.wire != "" && o.wire != labWire(), "wire", o.wire)
 		add(o.peer != "", "peer", o.peer)
+		add(o.role == roleResponder, "role", o.role)
 	}
 	add(o.repeat > 1, "repeat", o.repeat)
 	if o.full {

@@ -39,6 +39,7 @@ func runSuite(cmd *cobra.Command, o *runOptions) error {
 	if err := input.NamesGiven(cmd.Flags(), "report", "junit", "html", "captures", "mutant", "pcap", "trace", "fault", "peer-key"); err != nil {
 		return usagef("%w", err)
 	}
+	o.parallelGiven = cmd.Flags().Changed("parallel")
 	if err := o.check(cmd.Context()); err != nil {
 		return err
 	}
@@ -277,7 +278,7 @@ func (j *job) supervise(ctx context.Context, cmd *cobra.Command, dir string) (ha
 			return c, nil
 		},
 		Job: harness.Job{Target: j.target, Profile: j.profile, ProfileText: j.sim.text, Seed: j.seed, Repeat: j.repeat, Cases: ids,
-			Device: j.device, Port: j.port, GIDIndex: j.gidIndex, Wire: j.wire, Peer: j.peer, PeerKey: j.peerKey, Wall: j.wallLimit(),
+			Device: j.device, Port: j.port, GIDIndex: j.gidIndex, Wire: j.wire, Peer: j.peer, PeerKey: j.peerKey, Responder: j.role == roleResponder, Wall: j.wallLimit(),
 			Lockstep: j.lockstep, FaultFile: j.fault, Faults: j.faults, Ledgers: j.ledgerFiles, Full: j.full, Dir: dir, Pcap: j.pcap != "", Trace: j.trace != "", Evidence: dir != "", Mutant: j.mutant},
 		Shards: j.parallel,
 		Wall:   j.wallLimit(),

@@ -80,6 +80,9 @@ func show(w io.Writer, ids []string, more []conformance.LedgerFile) error {
 		fmt.Fprintf(w, "  needs     %s\n", orNone(e.Needs))
 		fmt.Fprintf(w, "  sources   %s\n", orNone(e.Sources))
 		fmt.Fprintf(w, "  runs      %s\n", e.Runs)
+		if e.Judges != "" {
+			fmt.Fprintf(w, "  judges    the %s alone\n", e.Judges)
+		}
 		if i, ok := done[id]; ok {
 			fmt.Fprintf(w, "  code      %s\n", i.Case.Where)
 		} else {

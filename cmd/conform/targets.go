@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -48,8 +49,16 @@ func makeTarget(job harness.Job) (spec.Target, error) {
 		}
 		return simulator.New(cfg)
 	case "hw":
-		return hardware.New(hardware.Config{Device: job.Device, Port: job.Port, GIDIndex: job.GIDIndex, Wire: job.Wire,
-			Peer: job.Peer, PeerKey: job.PeerKey, Wall: job.Wall, Faults: faults, Record: guestFile("fault") != ""})
+		cfg := hardware.Config{Device: job.Device, Port: job.Port, GIDIndex: job.GIDIndex, Wire: job.Wire,
+			Peer: job.Peer, PeerKey: job.PeerKey, Wall: job.Wall, Faults: faults, Record: guestFile("fault") != "", Responder: job.Responder}
+		if place, is := strings.CutPrefix(job.Peer, simulatedScheme); is {
+			var err error
+			if cfg.Simulated, err = simulatedPeer(place, job.Seed); err != nil {
+				return nil, err
+			}
+			cfg.Peer = ""
+		}
+		return hardware.New(cfg)
 	}
 	return nil, fmt.Errorf("this conform has no target %q", job.Target)
 }

@@ -30,9 +30,11 @@ type Job struct {
 	Port     int    `json:"port,omitempty"`
 	GIDIndex int    `json:"gid_index,omitempty"`
 	Wire     string `json:"wire,omitempty"`
-	// Peer is the agent of the second node, PeerKey the file of its key.
-	Peer    string `json:"peer,omitempty"`
-	PeerKey string `json:"peer_key,omitempty"`
+	// Peer is the agent of the second node, PeerKey the file of its key. A Peer that begins with sim: is a simulated host; Responder says
+	// that the device under test is then the second node.
+	Peer      string `json:"peer,omitempty"`
+	PeerKey   string `json:"peer_key,omitempty"`
+	Responder bool   `json:"responder,omitempty"`
 	// Wall is how long the supervisor waits for a case in real time.
 	Wall time.Duration `json:"wall,omitempty"`
 	// Full runs long cases at the length that the catalogue demands.

@@ -41,6 +41,8 @@ func (r *Run) Acceptable() error {
 		return errors.New("an older conform wrote the record, and it does not say whether the machine was a virtual one or the device simulated: run conform --target=hw --report FILE anew")
 	case r.Incomplete:
 		return errors.New("the run was interrupted")
+	case p[KeyPeer] == SimulatedPeer || strings.HasSuffix(r.Target.Profile, ResponderSuffix):
+		return errors.New("one end of the run was a simulated peer (--peer sim:...), and a baseline is of two real ones")
 	case p[KeyProvider] == "" || p[KeyPart] == "":
 		return errors.New("the record does not name its device")
 	}

@@ -47,8 +47,10 @@ func TestWhatIsNoBaseline(t *testing.T) {
 			Environment: map[string]string{KeyProvider: "mlx5", KeyPart: "0x1017", KeyMachine: VirtualMachine}},
 		"as PCI function 0000:07:00.0, say so with conform accept --passed-through": {Target: Target{Kind: "hw"},
 			Environment: map[string]string{KeyProvider: "mlx5", KeyPart: "0x1017", KeyMachine: VirtualMachine, KeyPCI: "0000:07:00.0"}},
-		"no case of it has run": {Target: Target{Kind: "hw"}, Environment: card, Cases: []Case{{ID: "RC-001", Outcome: NotRun}}},
-		"RC-001 is fail":        {Target: Target{Kind: "hw"}, Environment: card, Cases: []Case{{ID: "RC-001", Outcome: Fail}}},
+		"one end of the run was a simulated peer": {Target: Target{Kind: "hw"}, Environment: map[string]string{KeyProvider: "mlx5", KeyPart: "0x1017", KeyPeer: SimulatedPeer}},
+		"and a baseline is of two real ones":      {Target: Target{Kind: "hw", Profile: "hw-mlx5" + ResponderSuffix}, Environment: card},
+		"no case of it has run":                   {Target: Target{Kind: "hw"}, Environment: card, Cases: []Case{{ID: "RC-001", Outcome: NotRun}}},
+		"RC-001 is fail":                          {Target: Target{Kind: "hw"}, Environment: card, Cases: []Case{{ID: "RC-001", Outcome: Fail}}},
 	} {
 		if err := r.Acceptable(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)

@@ -43,6 +43,9 @@ const (
 
 	VirtualMachine = "virtual" // value of KeyMachine: the processor has the flag hypervisor
 
+	SimulatedPeer   = "sim"        // value of KeyPeer where the second node is simulated
+	ResponderSuffix = "-responder" // of the profile of a device whose first node is simulated
+
 	ExecProfile = "hw-mlx5-exec" // profile of the target below rdmasim exec
 	PCIProfile  = "hw-mlx5-pci"  // and of a guest whose adapter is of rdmasim pci
 )

@@ -152,7 +152,9 @@ func ghost(c *spec.C) {
 	kit.ClearRules(c)
 	sent := l.requests(packets)
 	c.Equal("PSNs sent", l.psns(sent), []int{0, 0})
-	l.sentAgain(c, sent[1].At-sent[0].At)
+	if len(sent) == 2 { // of a device that is known to take it for an answer there is one
+		l.sentAgain(c, sent[1].At-sent[0].At)
+	}
 }
 
 // beyondResources asks for more READs at once than the responder remembers: the one that

@@ -73,13 +73,6 @@ func (p *probe) describe() error {
 	if guest() {
 		d["machine"] = "virtual"
 	}
-	if len(s.nodes) > 1 {
-		o := s.nodes[1]
-		if o.Provider != "" {
-			d["peer"] = o.Provider
-		}
-		d["second node"] = fmt.Sprintf("%s port %d gid %d %v", o.Device, o.Port, o.GIDIndex, o.GID)
-	}
 	var lim unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_MEMLOCK, &lim) == nil && lim.Cur != unix.RLIM_INFINITY {
 		d["memlock"] = fmt.Sprintf("%d bytes", lim.Cur)
@@ -94,7 +87,20 @@ func (p *probe) describe() error {
 		d["library_path"] = path
 	}
 	s.Details = d
+	s.describeSecond()
 	return unusedProvider(cmp.Or(os.Getenv("RDMAV_DRIVERS"), os.Getenv("IBV_DRIVERS")), provider, loaded.libraries)
+}
+
+// describeSecond describes the second node, if there is one.
+func (s *Setup) describeSecond() {
+	if len(s.nodes) < 2 {
+		return
+	}
+	o := s.nodes[1]
+	if o.Provider != "" {
+		s.Details["peer"] = o.Provider
+	}
+	s.Details["second node"] = fmt.Sprintf("%s port %d gid %d %v", o.Device, o.Port, o.GIDIndex, o.GID)
 }
 
 // driverOf is the kernel's driver of a device, and whether it is our own below

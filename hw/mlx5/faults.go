@@ -29,7 +29,7 @@ func (s *Setup) FaultTarget() fault.Target {
 		host := hostName(i)
 		t.Hosts, t.Devices = append(t.Hosts, host), append(t.Devices, host+"/"+n.Device)
 	}
-	if s.wired() && s.port == "" {
+	if s.wired() && s.port == "" && s.far == nil {
 		t.Ports = t.Devices
 	}
 	return t
@@ -39,6 +39,9 @@ func (s *Setup) FaultTarget() fault.Target {
 func (s *Setup) CheckFaults(p *fault.Plan) error {
 	if onWire(p) && s.port != "" {
 		return wire.ErrPlan
+	}
+	if onWire(p) && s.far != nil {
+		return errFarFaults
 	}
 	if onWire(p) && !s.wired() {
 		return errors.New("faults of frames and links need access to the link between two devices: give --wire")

@@ -56,6 +56,25 @@ type playerProcess struct {
 // machine of an agent, the agent's.
 func (tb *Testbed) Player(t verbs.Thread, hostIndex int, env map[string]string) (verbs.Player, error) {
 	defer enterCall(t, "start of a player").leaveCall()
+	if tb.setup.far != nil && hostIndex == len(tb.hosts)-1 {
+		return tb.beginFar(env)
+	}
+	return tb.startPlayer(hostIndex, env)
+}
+
+// beginFar starts a process at the far end.
+func (tb *Testbed) beginFar(env map[string]string) (verbs.Player, error) {
+	p, err := tb.setup.far.Begin(env)
+	if err != nil {
+		return nil, fmt.Errorf("start a player: %w", err)
+	}
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	tb.far = append(tb.far, p)
+	return p, nil
+}
+
+func (tb *Testbed) startPlayer(hostIndex int, env map[string]string) (*playerProcess, error) {
 	if hostIndex < 0 || hostIndex >= len(tb.hosts) {
 		return nil, fmt.Errorf("player on host %d of %d: %w", hostIndex, len(tb.hosts), syscall.EINVAL)
 	}
@@ -127,6 +146,10 @@ func (h *playerProcess) startThere(address string, key *agent.Key, env map[strin
 // Do runs one command in the other process.
 func (h *playerProcess) Do(t verbs.Thread, cmd verbs.PlayerCommand) (verbs.PlayerReply, error) {
 	defer enterCall(t, "the answer of a player to "+cmd.Op).leaveCall()
+	return h.do(cmd)
+}
+
+func (h *playerProcess) do(cmd verbs.PlayerCommand) (verbs.PlayerReply, error) {
 	if !h.mu.TryLock() {
 		return verbs.PlayerReply{}, fmt.Errorf("player: two commands at once: %w", syscall.EBUSY)
 	}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rdmasim/rdmasim/verbs"
+	"github.com/rdmasim/rdmasim/verbs/player"
 )
 
 // absent are tokens for which verbs has no call yet, or that only a simulator has: no
@@ -28,6 +29,21 @@ var absent = map[string]bool{
 
 // capability answers from what was probed.
 func (s *Setup) capability(token string) verbs.Capability {
+	return s.capabilityFor(token, nil)
+}
+
+// capabilityFor is capability for a case with these needs.
+func (s *Setup) capabilityFor(token string, needs []string) verbs.Capability {
+	if s.far != nil {
+		if c, decided := s.farCapability(token, needs); decided {
+			return c
+		}
+	}
+	return s.own(token)
+}
+
+// own is the capability of the first device and its machine.
+func (s *Setup) own(token string) verbs.Capability {
 	if c, ok := s.caps[token]; ok {
 		return c
 	}
@@ -223,8 +239,11 @@ const srqResize = 1 << 13
 func (p *probe) queried() {
 	n, a := p.s.nodes[0], p.attr
 	eth := n.link == verbs.LinkEthernet
+	p.s.ops = a.CapFlagsEx
 	p.set("roce", has(eth))
 	p.set("roce v2", has(eth && n.GIDType == verbs.GIDTypeRoCEv2))
+	_, err := player.PickIPv6(p.t, p.ctx, uint32(n.Port))
+	p.set("ipv6", has(err == nil))
 	p.set("ib", has(n.link == verbs.LinkInfiniBand))
 	p.set("speed", has(p.ctx.mlx5)) // of a card; Soft-RoCE and emulation are slow
 	p.set("device time", has(p.ctx.mlx5))

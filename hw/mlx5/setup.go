@@ -30,6 +30,8 @@ type Config struct {
 	// Peer is the address of an agent, whose device is the second node; empty: another
 	// device of this machine, if there is one. Key is the file of the key for it.
 	Peer, Key string
+	// Far makes another kind of second node for the first one's address, in place of Peer; nil: there is none.
+	Far func(FarOf) (Far, error)
 }
 
 // Node is a device with the port and the GID that connections use.
@@ -52,6 +54,8 @@ type Setup struct {
 	nodes    []Node
 	record   bool       // see Record
 	key      *agent.Key // for the agent of the second node
+	far      Far        // the second node, or nil
+	ops      uint64     // capability bits of the device's operations, which its library may lack
 	link     [2]string  // the interfaces behind the nodes
 	port     string     // device file of the simulation's wire, in a guest
 	subnet   bool       // whose links have a subnet manager
@@ -76,9 +80,12 @@ func Choose(cfg Config) (*Setup, error) {
 	if s.link, err = parseLink(cfg.Wire); err != nil {
 		return nil, err
 	}
-	if cfg.Peer != "" {
+	switch {
+	case cfg.Far != nil:
+		return s, errors.Join(s.probeDevice(), s.meet(cfg.Far))
+	case cfg.Peer != "":
 		err = s.remote(cfg.Peer, cfg.Key)
-	} else {
+	default:
 		s.chooseSecond(nodes)
 	}
 	if err != nil {

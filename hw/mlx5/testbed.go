@@ -34,7 +34,8 @@ type Testbed struct {
 	began time.Time
 	hosts []*host
 	main  *process
-	wire  link // nil unless taken over
+	wire  link     // nil unless taken over
+	needs []string // of the case
 	// records says that the wire is recorded, see Setup.Record.
 	records bool
 
@@ -46,6 +47,7 @@ type Testbed struct {
 	threads      []*thread
 	open         map[*context]bool
 	players      []*playerProcess
+	far          []verbs.Player // at the far end
 	panics       chan string
 	needsRestart bool // the process cannot run another testbed
 	folder       string
@@ -82,7 +84,9 @@ func (tb *Testbed) Target() verbs.Target {
 }
 
 // Capability answers for a token of the catalogue from what was probed.
-func (tb *Testbed) Capability(token string) verbs.Capability { return tb.setup.capability(token) }
+func (tb *Testbed) Capability(token string) verbs.Capability {
+	return tb.setup.capabilityFor(token, tb.needs)
+}
 
 // host is this machine, seen from one of its devices.
 type host struct {
@@ -211,6 +215,9 @@ func (tb *Testbed) Close() error {
 	}
 	for _, h := range tb.players {
 		h.end()
+	}
+	for _, p := range tb.far {
+		p.Kill(nil)
 	}
 	var err error
 	if tb.made != nil {

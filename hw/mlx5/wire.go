@@ -16,7 +16,7 @@ import (
 
 // wireNeeds are the tokens of cases for which the link between the nodes is taken over. For others
 // it is left alone: frames of Soft-RoCE are forwarded by the kernel then, which is faster.
-var wireNeeds = []string{"tap", "inj", "linkctl", subnetNeed}
+var wireNeeds = []string{"tap", "inj", "inj.ip", "linkctl", subnetNeed}
 
 // subnetNeed is the token of a subnet manager that a tester configures.
 const subnetNeed = "sm"
@@ -30,12 +30,14 @@ type link interface {
 
 // wired reports whether the link can be taken over: by the interfaces behind the nodes, or in a guest by a port of the
 // simulation.
-func (s *Setup) wired() bool { return (s.link[0] != "" || s.port != "") && len(s.nodes) > 1 }
+func (s *Setup) wired() bool {
+	return s.far != nil || (s.link[0] != "" || s.port != "") && len(s.nodes) > 1
+}
 
 // findPort looks for a port of the simulation's wire, in a guest, and asks whether the nodes are at that wire.
 func (s *Setup) findPort() error {
 	file := wire.FindPort("/sys")
-	if s.link[0] != "" || file == "" || len(s.nodes) < 2 || s.nodes[1].agent != "" {
+	if s.far != nil || s.link[0] != "" || file == "" || len(s.nodes) < 2 || s.nodes[1].agent != "" {
 		return nil
 	}
 	p, err := wire.OpenPort(file, "/sys", s.devices())
@@ -64,9 +66,14 @@ func (s *Setup) takes(need string) bool {
 
 // TakeWire takes the link over for a case with such needs, or for a plan that asks for it.
 func (tb *Testbed) TakeWire(needs []string, seed uint64, p *fault.Plan) error {
+	tb.needs = needs
 	planned, asked := p != nil && onWire(p), slices.ContainsFunc(needs, tb.setup.takes)
 	records := tb.setup.record && tb.setup.port != "" && !asked && !slices.Contains(needs, speedNeed)
 	if !tb.setup.wired() || !planned && !asked && !records {
+		return nil
+	}
+	if far := tb.setup.far; far != nil {
+		tb.wire = farLink{far.FarWire(), far}
 		return nil
 	}
 	if tb.setup.port != "" {

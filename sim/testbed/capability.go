@@ -11,7 +11,7 @@ import (
 // always are the tokens that every simulated testbed with a device has.
 var always = map[string]bool{
 	"td": true, "pdom": true, "4k page": true, "raw db": true, "env": true,
-	"tap": true, "inj": true, "linkctl": true, "shared bf": true, "bf lock": true, "schedule": true, "root": true, "non-root": true, "events": true,
+	"tap": true, "inj": true, "inj.ip": true, "linkctl": true, "shared bf": true, "bf lock": true, "schedule": true, "root": true, "non-root": true, "events": true,
 	"cq_ex": true, "cq.moderation": true, "ts": true, "clock": true, "resize": true, "cq.ignore_overrun": true, "overrun": true,
 	"bigmem": true, "counters": true, "hw counters": true, "exact time": true, "simulated": true, "in flight": true, "locks": true, "mcast": true, "mw": true,
 	"mw.t1": true, "mw.t2": true, "rereg": true, "ro": true, "speed": true, "device time": true, "srq": true, "uc": true, "ud": true, "wr_ex": true,
@@ -116,7 +116,7 @@ func (tb *Testbed) Capability(token string) verbs.Capability {
 			has = !p.HCA.ODP.On()
 		case "odp.implicit":
 			has = p.HCA.ODP.On() && p.HCA.ODP.Implicit
-		case "roce", "roce v2", "vlan":
+		case "roce", "roce v2", "ipv6", "vlan":
 			has = tb.sm == nil
 		case "ib", "sm":
 			has = tb.sm != nil

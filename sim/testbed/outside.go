@@ -10,6 +10,7 @@ import (
 	"github.com/rdmasim/rdmasim/sim/hca"
 	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/sim/link"
+	"github.com/rdmasim/rdmasim/verbs"
 )
 
 // Outside joins a testbed of one host with one device to something else than other hosts, whose
@@ -42,6 +43,11 @@ func (c *Config) checkOutside() error {
 		return errors.New("testbed: captures and faults of a cable to somewhere else are the caller's")
 	}
 	return nil
+}
+
+// Go starts a thread of the process that Start made, between runs of the engine: somebody outside has work for it.
+func (tb *Testbed) Go(name string, body func(verbs.Thread)) {
+	tb.main.start(name, tb.hosts[0].core(), body)
 }
 
 // addressOutside gives a port its address alone.

@@ -24,8 +24,15 @@ type target struct {
 
 // New chooses the devices.
 func New(cfg Config) (spec.Target, error) {
-	s, err := mlx5.Choose(mlx5.Config{Device: cfg.Device, Port: cfg.Port, GIDIndex: cfg.GIDIndex, Wire: cfg.Wire,
-		Peer: cfg.Peer, Key: cfg.PeerKey})
+	c := mlx5.Config{Device: cfg.Device, Port: cfg.Port, GIDIndex: cfg.GIDIndex, Wire: cfg.Wire, Peer: cfg.Peer, Key: cfg.PeerKey}
+	var far Simulated
+	if cfg.Simulated != nil {
+		c.Far = func(d mlx5.FarOf) (_ mlx5.Far, err error) {
+			far, err = cfg.Simulated(Device(d))
+			return far, err
+		}
+	}
+	s, err := mlx5.Choose(c)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +44,11 @@ func New(cfg Config) (spec.Target, error) {
 	if cfg.Record {
 		s.Record()
 	}
-	return &target{setup: s, wall: cfg.Wall, faults: cfg.Faults}, nil
+	t := &target{setup: s, wall: cfg.Wall, faults: cfg.Faults}
+	if cfg.Responder {
+		return newResponder(t, far)
+	}
+	return t, nil
 }
 
 // Player plays the part of another process and ends, where this program was started for
