@@ -2,6 +2,7 @@ package random
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -160,7 +161,7 @@ func (s *FlowStep) String() string {
 	case FlowDestroy:
 		return fmt.Sprintf("destroy rule %d of those there are", s.N)
 	case FlowSend:
-		return fmt.Sprintf("send %+v with %d bytes", s.Packet, s.Length)
+		return fmt.Sprintf("send%s with %d bytes", nonZero(s.Packet), s.Length)
 	}
 	text := fmt.Sprintf("create a rule to QP %d: type %d, priority %d", s.QP, s.Rule.Type, s.Rule.Priority)
 	for _, x := range s.Rule.Specs {
@@ -170,7 +171,22 @@ func (s *FlowStep) String() string {
 			text += fmt.Sprintf(" %#x", x.Tag)
 		case verbs.FlowSpecDrop:
 		default:
-			text += fmt.Sprintf(" %+v\n     mask %+v", x.Val, x.Mask)
+			text += fmt.Sprintf("%s\n     mask%s", nonZero(x.Val), nonZero(x.Mask))
+		}
+	}
+	return text
+}
+
+// nonZero is the fields of a struct that are not zero, in words.
+func nonZero(v any) (text string) {
+	x := reflect.ValueOf(v)
+	for i := range x.NumField() {
+		switch f, name := x.Field(i), x.Type().Field(i).Name; {
+		case f.IsZero():
+		case f.Kind() == reflect.Bool:
+			text += " " + name
+		default:
+			text += fmt.Sprintf(" %s %#x", name, f.Interface())
 		}
 	}
 	return text

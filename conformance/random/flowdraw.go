@@ -2,6 +2,7 @@ package random
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/rdmasim/rdmasim/conformance/kit"
 	"github.com/rdmasim/rdmasim/conformance/model"
@@ -47,8 +48,10 @@ func drawFlows(seed uint64) FlowProgram {
 		switch s.Kind {
 		case FlowCreate:
 			s.QP, s.Rule = r.IntN(flowQPs), flowRule(r)
-			if r.oneIn(5) && len(rules) > 0 { // one that is there, to the same or another queue pair
+			if n := r.IntN(5); n == 0 && len(rules) > 0 { // one that is there, to the same or another queue pair
 				s.Rule = pick(r, rules)
+			} else if n < 3 && len(rules) > 0 {
+				s.Rule = flowBeside(r, pick(r, rules))
 			}
 			if s.validRule() != nil {
 				continue
@@ -103,6 +106,42 @@ func flowRule(r source) verbs.FlowAttr {
 	}
 	if r.oneIn(5) {
 		a.Specs = append(a.Specs, verbs.FlowSpec{Type: verbs.FlowSpecTag, Tag: pick(r, []uint32{0, 1, 0x800000, 1<<24 - 1, 1 << 24})})
+	}
+	return a
+}
+
+// flowBeside is a rule with the masks of another one, and a value that differs in one bit.
+func flowBeside(r source, a verbs.FlowAttr) verbs.FlowAttr {
+	a.Specs = slices.Clone(a.Specs)
+	if len(a.Specs) == 0 {
+		return a
+	}
+	x := &a.Specs[r.IntN(len(a.Specs))]
+	v, m := &x.Val, &x.Mask
+	var ways []func()
+	list := func(v, m []byte) {
+		for i := range m {
+			if m[i] != 0 {
+				ways = append(ways, func() { v[i] ^= 1 << bits.TrailingZeros8(m[i]) }, func() { v[i] ^= 0x80 >> bits.LeadingZeros8(m[i]) })
+			}
+		}
+	}
+	word := func(v *uint16, m uint16) {
+		if m != 0 {
+			ways = append(ways, func() { *v ^= 1 << bits.TrailingZeros16(m) }, func() { *v ^= 0x8000 >> bits.LeadingZeros16(m) })
+		}
+	}
+	list(v.SrcMAC[:], m.SrcMAC[:])
+	list(v.SrcIP[:], m.SrcIP[:])
+	list(v.DstIP[:], m.DstIP[:])
+	word(&v.VLANTag, m.VLANTag)
+	word(&v.SrcPort, m.SrcPort)
+	word(&v.DstPort, m.DstPort)
+	if m.TOS != 0 {
+		ways = append(ways, func() { v.TOS ^= m.TOS & -m.TOS })
+	}
+	if len(ways) > 0 {
+		pick(r, ways)()
 	}
 	return a
 }

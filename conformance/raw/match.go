@@ -171,6 +171,48 @@ func fragments(c *spec.C) {
 	matches(c, s, "ports", []verbs.FlowSpec{addresses, l4(verbs.FlowSpecUDP, val, verbs.FlowFilter{SrcPort: 0xffff, DstPort: 0xffff})}, p, []change{middle, last}, []change{first})
 }
 
+// manyMasks has more masks in one priority than a driver makes room for at first, and several rules of each.
+func manyMasks(c *spec.C) {
+	const masks, values = 10, 3
+	s := steeredTwice(c)
+	p := *plain(s)
+	p.EtherType, p.Proto, p.TTL, p.SrcPort = model.TypeIPv4, model.ProtoUDP, 64, 7
+	p.SrcIP = [16]byte{198, 18, 0, 1}
+	rule := func(i, k int) verbs.FlowAttr {
+		a := with(kit.FlowOf(ipv4(verbs.FlowFilter{DstIP: [16]byte{198, 19, byte(i), byte(k)<<6 | 0x2a}}, verbs.FlowFilter{SrcIP: ones(i + 1), DstIP: ones(32)})), func(a *verbs.FlowAttr) { a.Priority = 1 })
+		a.Specs[0].Val.SrcIP = p.SrcIP
+		return a
+	}
+	check := func(step string, there func(i, k int) bool) {
+		for i := range masks {
+			for k := range values {
+				q, want := p, 1
+				q.DstIP = rule(i, k).Specs[0].Val.DstIP
+				if there(i, k) {
+					want = 0
+				}
+				s.ExpectAt(c, fmt.Sprintf("%s: mask %d, value %d", step, i, k), build(c, &q, 60), want)
+			}
+		}
+	}
+	var destroy [masks][values]func(c *spec.C)
+	for k := range values {
+		for i := range masks {
+			destroy[i][k] = s.To[0].NewFlow(c, rule(i, k))
+		}
+	}
+	check("all rules", func(int, int) bool { return true })
+	for i := range masks {
+		destroy[i][i%values](c)
+	}
+	check("without one of each mask", func(i, k int) bool { return k != i%values })
+	for i := range masks {
+		destroy[i][i%values] = s.To[0].NewFlow(c, rule(i, i%values))
+		destroy[i][(i+1)%values](c)
+	}
+	check("with others of each mask", func(i, k int) bool { return k != (i+1)%values })
+}
+
 // checksummed are packets of which a device knows checksums.
 func checksummed(s *kit.Steered) []model.Packet {
 	var l []model.Packet

@@ -45,6 +45,8 @@ func Register(s *spec.Suite) {
 	s.Case("RAW-028", transitions)
 	s.Case("RAW-029", shortPackets)
 	s.Case("RAW-030", onTheWire)
+	s.Case("RAW-031", inlinePackets)
+	s.Case("RAW-032", manyMasks)
 }
 
 // src is where packets of cases come from: an address that nobody else has.
@@ -282,6 +284,7 @@ func badKeys(c *spec.C) {
 	q.Post(c, kit.Send(1, buf.SGE(0, 14), key(buf.SGE(14, 80))), kit.Send(2, buf.SGE(0, 100)))
 	c.Status("send with a wrong key", kit.PollOne(c, q.SendCQ), verbs.WCLocProtErr)
 	c.Status("the send behind it", kit.PollOne(c, q.SendCQ), verbs.WCWRFlushErr)
+	c.Equal("state of the sender", q.QueryState(c), verbs.QPSSQE)
 	c.Equal("packets", len(s.Deliver(c)[0]), 0)
 }
 
@@ -298,6 +301,41 @@ func ownPackets(c *spec.C) {
 		s.ExpectAt(c, fmt.Sprintf("to % x, at another context", to), build(c, p, 100), 0)
 	}
 	kit.ExpectNoCompletion(c, own.RecvCQ, kit.QuietPeriod)
+}
+
+func inlinePackets(c *spec.C) {
+	s := kit.NewSteered(c, 1)
+	s.To[0].NewFlow(c, experimental())
+	o := kit.RawOptions()
+	o.Cap.MaxInline = 120
+	e := s.From.Env
+	q := e.CreateQP(c, o)
+	q.BringUp(c, kit.Peer{}, verbs.QPSRTS)
+	most := int(q.Caps().MaxInline)
+	c.True("max_inline_data", most >= 120, "want at least 120, got %d", most)
+	buf := e.Buffer(c, 2*most, kit.AllAccess)
+	inline := func(id int, cut ...int) verbs.SendWR {
+		w, at := kit.Send(uint64(id)), 0
+		for _, n := range cut {
+			w.SGEs = append(w.SGEs, verbs.SGE{Addr: buf.Addr(at), Length: uint32(n)}) // no key is looked at
+			at += n
+		}
+		w.Flags |= verbs.SendInline
+		return w
+	}
+	for i, cut := range [][]int{{60}, {61}, {14, 50}, {1, 0, 62, 2}, {111, 1}, {119}, {most}, {60}, {100}, {most - 14, 14}} {
+		n := 0
+		for _, x := range cut {
+			n += x
+		}
+		p := build(c, plain(s), n-14)
+		buf.Set(c, 0, p)
+		c.Status(fmt.Sprintf("send of %v", cut), q.PostAndPoll(c, inline(i, cut...)), verbs.WCSuccess)
+		got := s.Deliver(c)[0]
+		c.Equal("packets", len(got), 1)
+		c.Equal("bytes", got[0].Bytes, p)
+	}
+	q.ExpectSendRefused(c, "one byte too many", 0, []verbs.SendWR{inline(99, most+1)}, syscall.ENOMEM, syscall.EINVAL)
 }
 
 func transitions(c *spec.C) {
