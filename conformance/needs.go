@@ -89,7 +89,15 @@ var proofs = map[string]proof{
 	"uc":        createQP(verbs.QPInitAttr{Type: verbs.QPTUC}),
 	"ud":        createQP(verbs.QPInitAttr{Type: verbs.QPTUD}),
 	"raw":       createQP(verbs.QPInitAttr{Type: verbs.QPTRawPacket}),
-	"xrc":       createQP(verbs.QPInitAttr{Type: verbs.QPTXRCSend}),
+	"flow": func(p *prover) error {
+		q, err := p.qp(verbs.QPInitAttr{Type: verbs.QPTRawPacket})
+		if err != nil {
+			return err
+		}
+		s := verbs.FlowSpec{Type: verbs.FlowSpecEth, Mask: verbs.FlowFilter{EtherType: 0xffff}}
+		return failure(q.CreateFlow(p.T, verbs.FlowAttr{Port: 1, Specs: []verbs.FlowSpec{s}}))
+	},
+	"xrc": createQP(verbs.QPInitAttr{Type: verbs.QPTXRCSend}),
 }
 
 // failure is the error of a call whose value nobody needs.

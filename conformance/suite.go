@@ -24,6 +24,7 @@ import (
 	"github.com/rdmasim/rdmasim/conformance/post"
 	"github.com/rdmasim/rdmasim/conformance/qps"
 	"github.com/rdmasim/rdmasim/conformance/random"
+	"github.com/rdmasim/rdmasim/conformance/raw"
 	"github.com/rdmasim/rdmasim/conformance/rc"
 	"github.com/rdmasim/rdmasim/conformance/spec"
 	"github.com/rdmasim/rdmasim/conformance/srq"
@@ -41,7 +42,7 @@ var registrars = []func(*spec.Suite){
 	td.Register, uar.Register, bf.Register, qps.Register, post.Register, rc.Register, atom.Register, errs.Register,
 	uc.Register, ud.Register,
 	comp.Register, async.Register,
-	srq.Register, mw.Register, wire.Register, perf.Register, ib.Register, odp.Register, xrc.Register, cm.Register, dmabuf.Register, dv.Register, random.Register,
+	srq.Register, mw.Register, wire.Register, perf.Register, ib.Register, odp.Register, xrc.Register, cm.Register, dmabuf.Register, dv.Register, raw.Register, random.Register,
 }
 
 // Suite returns every case that has code.

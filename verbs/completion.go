@@ -66,9 +66,10 @@ type WCFlags uint32
 
 // Work completion flags.
 const (
-	WCGRH     WCFlags = 1 << 0
-	WCWithImm WCFlags = 1 << 1
-	WCWithInv WCFlags = 1 << 3
+	WCGRH      WCFlags = 1 << 0
+	WCWithImm  WCFlags = 1 << 1
+	WCIPCsumOK WCFlags = 1 << 2 // checksums of IPv4 and of what is in it are right
+	WCWithInv  WCFlags = 1 << 3
 )
 
 // WC is ibv_wc. On an error only ID, Status, QPN and VendorErr are meaningful. ByteLen is in bytes; for a UD receive

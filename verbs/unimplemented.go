@@ -10,7 +10,7 @@ import (
 // generate. An optional interface (one that is found by a type assertion) has no such type: to embed it would be to
 // claim it.
 
-//go:generate go run ./internal/genunimplemented Testbed Host Process Buffer Thread Device Context PD DM TD MR CQ CompChannel QP UAR SRQ XRCD AH MW EventChannel CMID
+//go:generate go run ./internal/genunimplemented Testbed Host Process Buffer Thread Device Context PD DM TD MR CQ CompChannel QP Flow UAR SRQ XRCD AH MW EventChannel CMID
 
 // unimplemented is the answer of a method that an implementation does not have.
 func unimplemented(method string) error {

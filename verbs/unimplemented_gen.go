@@ -282,10 +282,18 @@ func (UnimplementedQP) AttachMcast(t Thread, group GID, lid uint16) error {
 func (UnimplementedQP) DetachMcast(t Thread, group GID, lid uint16) error {
 	return unimplemented("QP.DetachMcast")
 }
+func (UnimplementedQP) CreateFlow(t Thread, attr FlowAttr) (r0 Flow, _ error) {
+	return r0, unimplemented("QP.CreateFlow")
+}
 func (UnimplementedQP) DataInOrder(t Thread, op WROpcode, flags uint32) (r0 int, _ error) {
 	return r0, unimplemented("QP.DataInOrder")
 }
 func (UnimplementedQP) Ex() (r0 QPEx) { return r0 }
+
+// UnimplementedFlow implements Flow.
+type UnimplementedFlow struct{}
+
+func (UnimplementedFlow) Destroy(t Thread) error { return unimplemented("Flow.Destroy") }
 
 // UnimplementedUAR implements UAR.
 type UnimplementedUAR struct{}

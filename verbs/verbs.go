@@ -312,6 +312,9 @@ type QP interface {
 	// group (ibv_attach_mcast); DetachMcast ends that. The LID counts on InfiniBand only.
 	AttachMcast(t Thread, group GID, lid uint16) error
 	DetachMcast(t Thread, group GID, lid uint16) error
+	// CreateFlow is ibv_create_flow ("flow"): packets that match the rule come to the QP. EPERM: the caller lacks
+	// CAP_NET_RAW.
+	CreateFlow(t Thread, attr FlowAttr) (Flow, error)
 	// DataInOrder is ibv_query_qp_data_in_order.
 	DataInOrder(t Thread, op WROpcode, flags uint32) (int, error)
 	// Ex is ibv_qp_to_qp_ex: nil unless the QP was created with SendOpsFlags.

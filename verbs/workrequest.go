@@ -29,6 +29,7 @@ const (
 	SendSignaled  SendFlags = 1 << 1
 	SendSolicited SendFlags = 1 << 2
 	SendInline    SendFlags = 1 << 3
+	SendIPCsum    SendFlags = 1 << 4 // the device fills in checksums of IPv4, TCP and UDP
 )
 
 // SGE is ibv_sge; Length is in bytes.

@@ -25,6 +25,7 @@
 // Contexts: [OpenIPv4], [OpenIPv6]. Queue pairs: [DefaultFor], [Options], [WithLongTimeout], [Env.Pair], [Env.UnconnectedPair],
 // [Env.CreateQP], [QP.BringUp], [QP.StepTo], [MaskFor], [Env.NewUD], [Datagram]. Shared receive queues: [Env.CreateSRQ],
 // [SRQ.Recv]. XRC: [NewXRCPair], [Env.OpenXRCD], [Env.CreateTarget], [JoinXRC]. Atomics: [CmpSwap], [FetchAdd].
+// Raw packets: [NewSteered], [RawOptions], [Env.NewRaw], [QP.NewFlow], [FlowOf], [EthFlow], [BuildPacket].
 // [DestroyOnce] destroys an object before the case ends.
 //
 // # Completions and events
@@ -44,7 +45,7 @@
 //
 // # The wire
 //
-// [Tap], [TapAll], [PacketsTo], [Acknowledgements], [PSNs], [Transcript]. Faults: [Inject], [ClearRules], [ParseRules],
+// [Tap], [TapAll], [TapFrames], [PacketsTo], [Acknowledgements], [PSNs], [Transcript]. Faults: [Inject], [ClearRules], [ParseRules],
 // [RuleForPSN], [RuleForOpcode], [DropTo]. Addresses: [AddAddress], [AwaitGID], [AwaitNoGID]. Timers: [Env.AckTimer],
 // [TimerSlack], [ExactTime]. Counters: [Counters], [CounterDelta], [SumOf], [Moving].
 // What was measured of cards: [Measured], [MeasuredVendor], [MeasuredTime], [MeasuredCounter].

@@ -109,12 +109,13 @@ func (q *QP) Peer() Peer { return Peer{q.QPN(), q.Env.LocalAddr, q.Opt.PSN} }
 
 // Attributes that each transition to RTS must have.
 const (
-	MaskInitRC = verbs.QPMaskState | verbs.QPMaskPKeyIndex | verbs.QPMaskPort | verbs.QPMaskAccessFlags
-	MaskInitUD = verbs.QPMaskState | verbs.QPMaskPKeyIndex | verbs.QPMaskPort | verbs.QPMaskQKey
-	MaskRTRUC  = verbs.QPMaskState | verbs.QPMaskAV | verbs.QPMaskPathMTU | verbs.QPMaskDestQPN | verbs.QPMaskRQPSN
-	MaskRTRRC  = MaskRTRUC | verbs.QPMaskMaxDestRdAtomic | verbs.QPMaskMinRNRTimer
-	MaskRTSUC  = verbs.QPMaskState | verbs.QPMaskSQPSN
-	MaskRTSRC  = MaskRTSUC | verbs.QPMaskTimeout | verbs.QPMaskRetryCnt | verbs.QPMaskRNRRetry | verbs.QPMaskMaxQPRdAtomic
+	MaskInitRC  = verbs.QPMaskState | verbs.QPMaskPKeyIndex | verbs.QPMaskPort | verbs.QPMaskAccessFlags
+	MaskInitUD  = verbs.QPMaskState | verbs.QPMaskPKeyIndex | verbs.QPMaskPort | verbs.QPMaskQKey
+	MaskInitRaw = verbs.QPMaskState | verbs.QPMaskPort
+	MaskRTRUC   = verbs.QPMaskState | verbs.QPMaskAV | verbs.QPMaskPathMTU | verbs.QPMaskDestQPN | verbs.QPMaskRQPSN
+	MaskRTRRC   = MaskRTRUC | verbs.QPMaskMaxDestRdAtomic | verbs.QPMaskMinRNRTimer
+	MaskRTSUC   = verbs.QPMaskState | verbs.QPMaskSQPSN
+	MaskRTSRC   = MaskRTSUC | verbs.QPMaskTimeout | verbs.QPMaskRetryCnt | verbs.QPMaskRNRRetry | verbs.QPMaskMaxQPRdAtomic
 )
 
 // QKey is the Q_Key of UD queue pairs.
@@ -156,8 +157,11 @@ func (e *Env) Group(gid verbs.GID) Addr {
 func MaskFor(t verbs.QPType, to verbs.QPState) verbs.QPAttrMask {
 	switch to {
 	case verbs.QPSInit:
-		if t == verbs.QPTUD {
+		switch t {
+		case verbs.QPTUD:
 			return MaskInitUD
+		case verbs.QPTRawPacket:
+			return MaskInitRaw
 		}
 		return MaskInitRC
 	case verbs.QPSRTR:
@@ -173,6 +177,8 @@ func MaskFor(t verbs.QPType, to verbs.QPState) verbs.QPAttrMask {
 			return MaskRTSRC
 		case verbs.QPTXRCRecv:
 			return MaskRTSUC | verbs.QPMaskTimeout
+		case verbs.QPTRawPacket:
+			return verbs.QPMaskState
 		}
 		return MaskRTSUC
 	}

@@ -94,6 +94,25 @@ func TapAll(c *spec.C, body func()) []Packet {
 	return out
 }
 
+// TapFrames returns all frames that are sent while body runs, whatever they are.
+func TapFrames(c *spec.C, body func()) []verbs.WireFrame {
+	w := wire(c)
+	release, free := c.Hold("tap")
+	if !free {
+		c.Errorf("a tap within a tap: a wire has one recording")
+	}
+	defer release()
+	if err := w.StartTap(c.T); err != nil {
+		c.Errorf("start the tap: %v", err)
+	}
+	body()
+	frames, err := w.StopTap(c.T)
+	if err != nil {
+		c.Integrityf("the capture is not whole: %v", err)
+	}
+	return frames
+}
+
 func wire(c *spec.C) verbs.Wire {
 	w := c.TB.Wire()
 	if w == nil {

@@ -34,6 +34,7 @@ func Register(s *spec.Suite) {
 	} {
 		s.Case(fmt.Sprintf("RAND-%03d", i+1), fixed(i+1, x.has, x.wanted), spec.Deadline(caseDeadline))
 	}
+	s.Case("RAND-016", steeredFlows, spec.Deadline(caseDeadline))
 }
 
 // caseDeadline is long, since a request that nobody answers takes a card seconds.

@@ -358,9 +358,29 @@ func (p *probe) queues() {
 	for token, typ := range map[string]verbs.QPType{"uc": verbs.QPTUC, "ud": verbs.QPTUD, "raw": verbs.QPTRawPacket} {
 		q, err := p.pd.CreateQP(p.t, verbs.QPInitAttr{Type: typ, SendCQ: p.cq, RecvCQ: p.cq,
 			Cap: verbs.QPCap{MaxSendWR: 1, MaxRecvWR: 1, MaxSendSGE: 1, MaxRecvSGE: 1}})
-		if p.set(token, answer(err)); err == nil {
+		p.set(token, answer(err))
+		if typ == verbs.QPTRawPacket {
+			p.flows(q, err)
+		}
+		if err == nil {
 			_ = q.Destroy(p.t)
 		}
+	}
+}
+
+// flows tries whether a rule can lead to a queue pair of raw packets: those of an experimental EtherType (IEEE 802.1)
+// alone, so that the machine loses none.
+func (p *probe) flows(q verbs.QP, err error) {
+	if err != nil {
+		p.set("flow", answer(err))
+		return
+	}
+	const experimental = 0x88b5
+	s := verbs.FlowSpec{Type: verbs.FlowSpecEth, Val: verbs.FlowFilter{EtherType: experimental}, Mask: verbs.FlowFilter{EtherType: 0xffff}}
+	port, _ := p.ctx.Preferred()
+	f, err := q.CreateFlow(p.t, verbs.FlowAttr{Port: uint8(port), Specs: []verbs.FlowSpec{s}})
+	if p.set("flow", answer(err)); err == nil {
+		_ = f.Destroy(p.t)
 	}
 }
 

@@ -93,6 +93,23 @@ struct ibv_mr *hw_reg_mr(struct ibv_pd *pd, uint64_t addr, uint64_t length, unsi
 struct ibv_mr *hw_reg_mr_iova(struct ibv_pd *pd, uint64_t addr, uint64_t length, uint64_t iova, unsigned access);
 int hw_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, uint64_t addr, uint64_t length, int access);
 int hw_advise_mr(struct ibv_pd *pd, uint32_t advice, uint32_t flags, struct ibv_sge *ranges, uint32_t n);
+
+// hw_flow_filter is the filters of all types of specs side by side, numbers in host order.
+struct hw_flow_filter {
+	uint8_t dst_mac[6], src_mac[6];
+	uint8_t src_ip[16], dst_ip[16];
+	uint16_t ether_type, vlan_tag, src_port, dst_port;
+	uint8_t proto, tos, ttl, ip_flags;
+	uint32_t flow_label;
+};
+
+struct hw_flow_spec {
+	struct hw_flow_filter val, mask;
+	uint32_t type, tag;
+};
+
+void hw_flow_type(struct ibv_flow_attr *attr, uint32_t type);
+struct ibv_flow *hw_create_flow(struct ibv_qp *qp, const struct ibv_flow_attr *attr, const struct hw_flow_spec *specs);
 int hw_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, const struct hw_send *b);
 struct ibv_pd *hw_parent_domain(struct ibv_context *ctx, struct ibv_pd *pd, struct ibv_td *td, uint32_t mask,
 				int custom_alloc, int custom_free, int given);

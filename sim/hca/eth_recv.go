@@ -6,6 +6,7 @@ import (
 	"github.com/rdmasim/rdmasim/roce/ether"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/mkey"
+	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
 // packetReceivers are the RQs of a function.
@@ -160,6 +161,9 @@ func (q *packetRQ) scatter(b []byte) prm.Syndrome {
 		}
 		s := prm.DataSegment(q.wqe[at : at+prm.DataSegmentSize])
 		if s.LKey() == prm.InvalidLKey && s.ByteCount() == 0 {
+			if v.breaks(rule.LongPacketsFailTheirReceive) {
+				return 0
+			}
 			return prm.SyndromeLocalLength
 		}
 		n := min(len(b), int(s.ByteCount()&^prm.StartPadding))
@@ -184,7 +188,7 @@ func (q *packetRQ) complete(p *received, b []byte, n int, untagged bool) {
 	if h.NetworkOK(b) {
 		ok |= prm.CQEL3OK
 	}
-	if h.TransportOK(b) {
+	if h.TransportOK(b) || q.receivers.breaks(rule.WrongChecksumsAreReported) {
 		ok |= prm.CQEL4OK
 	}
 	e.SetHDSIPExt(ok)
@@ -192,7 +196,9 @@ func (q *packetRQ) complete(p *received, b []byte, n int, untagged bool) {
 	e.SetRSSHash(p.hash)
 	e.SetRSSHashType(p.hashType)
 	e.SetByteCnt(uint32(n))
-	e.SetFlowTag(p.tag)
+	if !q.receivers.breaks(rule.FlowTagsAreReported) {
+		e.SetFlowTag(p.tag)
+	}
 	e.SetOpOwn(prm.CQERespSend, prm.CQEFormatPlain, false, 0)
 	q.cq.push(all)
 }

@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
 // Flow steering is the driver's flow tables (hw/mlx5/fs.c over core/fs_core.c): for each priority a table, in which the rules with the same
@@ -20,12 +21,14 @@ const (
 	flowGroups      = 6
 )
 
-// Priorities of the driver (MLX5_IB_FLOW_MCAST_PRIO, MLX5_IB_FLOW_LAST_PRIO): rules of multicast packets come after all others, and the
-// default rules last.
+// Priorities of the driver. Those of programs are up to flowLastPriority (MLX5_IB_FLOW_LAST_PRIO), each with a place
+// before it for rules that let packets continue. Rules of multicast packets (MLX5_IB_FLOW_MCAST_PRIO) come after all
+// others, and the default rules last.
 const (
-	flowMulticast = 15
-	flowDefaults  = 16
-	flowTables    = 17
+	flowLastPriority = 15
+	flowMulticast    = 2 * (flowLastPriority + 1)
+	flowDefaults     = flowMulticast + 1
+	flowTables       = flowDefaults + 1
 
 	flowEgress = flowTables // the only one of packets that are sent, in a chain of its own
 )
@@ -54,12 +57,21 @@ type flowEntry struct {
 	index uint32
 	value flowMask
 	flowActs
-	goals []flowGoal
+	goals []flowGoal // of all rules, as often as they ask for it
+	rules int
+}
+
+// conflicts says whether a rule cannot share the entry (check_conflicting_ftes).
+func (e *flowEntry) conflicts(w *flowWish) bool {
+	a, b := e.flowActs, w.flowActs
+	a.tag, b.tag, a.tagged, b.tagged = 0, 0, false, false
+	return a != b || w.tagged && e.tag != w.tag
 }
 
 // flowActs is what is done with packets besides sending them on.
 type flowActs struct {
 	tag             uint32
+	tagged          bool // a rule asks for the tag
 	drop, decap     bool
 	rewrite, tunnel uint32 // header changes and headers, by number; 0: none
 }
@@ -83,6 +95,9 @@ const defaultFlowTag = 0
 
 // add adds the entry of a rule.
 func (d *Device) addFlow(k *call, w flowWish) (p flowPart, err error) {
+	if d.breaks(rule.FlowsMatchByTheirMask) {
+		prm.FlowHeaders(w.mask[:]).DstIP()[15] = 0
+	}
 	for i := range w.value {
 		w.value[i] &= w.mask[i]
 	}
@@ -98,15 +113,19 @@ func (d *Device) addFlow(k *call, w flowWish) (p flowPart, err error) {
 		if g, e, err = t.insert(k, g, &w); err != nil {
 			return p, d.tidyFlows(k, t, nil, err)
 		}
-	case e.flowActs != w.flowActs || e.drop:
+	case e.conflicts(&w):
 		return p, fmt.Errorf("a rule with the same value has another tag or does something else: %w", syscall.EEXIST)
 	default:
 		goals := append(slices.Clone(e.goals), w.goals...)
+		if d.breaks(rule.FlowsShareTheirEntry) {
+			goals = w.goals
+		}
 		if err := t.set(k, g, e, goals, prm.FlowEntryChange); err != nil {
 			return p, err
 		}
 		e.goals = goals
 	}
+	e.rules++
 	return flowPart{t, g, e, w.goals}, nil
 }
 
@@ -350,28 +369,4 @@ func (d *Device) tidyFlows(k *call, t *flowTable, g *flowGroup, err error) error
 	t.destroy(k)
 	d.flows[t.prio] = nil
 	return err
-}
-
-// removeFlow takes the entry of a rule away, or what of it is the rule's.
-func (d *Device) removeFlow(k *call, p flowPart) error {
-	goals := slices.Clone(p.e.goals)
-	for _, x := range p.goals {
-		if i := slices.Index(goals, x); i >= 0 {
-			goals = slices.Delete(goals, i, i+1)
-		}
-	}
-	if len(goals) > 0 {
-		p.e.goals = goals
-		return p.t.set(k, p.g, p.e, goals, prm.FlowEntryChange)
-	}
-	in := prm.NewIn(prm.OpDeleteFlowEntry, 0)
-	m := prm.DeleteFlowEntryIn(in)
-	m.SetTableType(p.t.kind)
-	m.SetTableID(p.t.id)
-	m.SetFlowIndex(p.e.index)
-	if err := k.destroy(in); err != nil {
-		return err
-	}
-	p.g.entries = slices.DeleteFunc(p.g.entries, func(x *flowEntry) bool { return x == p.e })
-	return d.tidyFlows(k, p.t, p.g, nil)
 }

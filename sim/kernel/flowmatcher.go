@@ -26,7 +26,7 @@ func (m *flowMatcher) destroy(*call) error {
 // CreateFlowMatcher is MLX5_IB_METHOD_FLOW_MATCHER_CREATE for received packets or, with sent, for
 // sent ones. mask has the form of the device's match parameters, of which criteria selects some.
 // EOPNOTSUPP: parameters other than the outer headers, or a kind for which the device has no
-// tables; ENOSPC, EINVAL: a priority that does not exist.
+// tables; ENOMEM, EINVAL: a priority that does not exist.
 func (u *Ucontext) CreateFlowMatcher(c Caller, sent bool, prio uint16, criteria uint8, mask []byte) (h Handle, err error) {
 	err = u.do(c, func(*call) error {
 		if err := u.maySteer(); err != nil {
@@ -44,7 +44,7 @@ func (u *Ucontext) CreateFlowMatcher(c Caller, sent bool, prio uint16, criteria 
 		}
 		switch {
 		case !sent:
-			m.prio, err = flowPriority(prio, m.mask[:], m.mask[:])
+			m.prio, err = flowPriority(prio, prm.FlowHeaders(m.mask[:]).DMACHigh()&groupBit != 0)
 		case prio > 0:
 			err = fmt.Errorf("priority %d of packets that are sent: %w", prio, syscall.EINVAL)
 		default:
@@ -91,7 +91,7 @@ func (u *Ucontext) CreateMatchedFlow(c Caller, r MatchedFlow) (h Handle, err err
 				return err
 			}
 		}
-		w := flowWish{prio: m.prio, mask: m.mask, flowActs: flowActs{tag: r.Tag, drop: r.Drop}}
+		w := flowWish{prio: m.prio, mask: m.mask, flowActs: flowActs{tag: r.Tag, tagged: r.Tag != 0, drop: r.Drop}}
 		copy(w.value[:], r.Value)
 		actions, err := u.fillWish(&w, m.kind, &r)
 		if err != nil {
@@ -103,7 +103,7 @@ func (u *Ucontext) CreateMatchedFlow(c Caller, r MatchedFlow) (h Handle, err err
 			return fmt.Errorf("flow of packets that are sent: %v, to nowhere: %v: %w", sent, nowhere, syscall.EINVAL)
 		}
 		var rule *flowRule
-		if h, rule, err = u.addRule(k, q, m, w); err != nil {
+		if h, rule, err = u.addRule(k, q, q, m, w); err != nil {
 			return err
 		}
 		for _, a := range actions {
@@ -151,15 +151,17 @@ func (u *Ucontext) fillWish(w *flowWish, kind uint32, r *MatchedFlow) (actions [
 	return actions, nil
 }
 
-// flowPriority is the driver's priority of a program's (ib_prio_to_core_prio; flow_is_multicast_only for rules of multicast addresses).
-func flowPriority(prio uint16, mask, value []byte) (int, error) {
-	m, v := prm.FlowHeaders(mask), prm.FlowHeaders(value)
-	const group = 1 << 24
-	if m.DMACHigh()&group != 0 && v.DMACHigh()&group != 0 {
+// flowPriority is the driver's priority of a program's (ib_prio_to_core_prio; flow_is_multicast_only and
+// raw_fs_is_multicast for rules of multicast addresses).
+func flowPriority(prio uint16, multicast bool) (int, error) {
+	switch {
+	case prio > flowLastPriority:
+		return 0, fmt.Errorf("priority %d, above %d: %w", prio, flowLastPriority, syscall.ENOMEM)
+	case multicast:
 		return flowMulticast, nil
 	}
-	if p := 2*int(prio) + 1; p < flowMulticast {
-		return p, nil
-	}
-	return 0, fmt.Errorf("priority %d: %w", prio, syscall.ENOSPC)
+	return 2*int(prio) + 1, nil
 }
+
+// groupBit is the bit of an Ethernet address of many, in FlowHeaders.DMACHigh.
+const groupBit = 1 << 24

@@ -6,6 +6,7 @@ import (
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
 // FlowReq holds the arguments of CREATE_FLOW (struct ib_uverbs_flow_attr).
@@ -44,65 +45,133 @@ const (
 	FlowSpecDrop = 0x1001
 )
 
-// CreateFlow is CREATE_FLOW (mlx5_ib_create_flow). EPERM: without CAP_NET_RAW; EOPNOTSUPP: headers
-// that the driver does not match, sniffer rules, and rules that let packets continue; EINVAL: a
-// wrong port or flags, or a QP that cannot receive; ENOSPC: a priority that does not exist, or too
-// many masks; EEXIST: a rule with the same value has another action.
+// CreateFlow is CREATE_FLOW (mlx5_ib_create_flow). EPERM: without CAP_NET_RAW; EOPNOTSUPP: headers that the driver does
+// not match, sniffer rules, and rules that let packets continue; EINVAL: a wrong port or flags, specs that contradict each
+// other, or a QP that cannot receive; ENOMEM: a priority that does not exist; ENOSPC: too many masks; EEXIST: a rule with
+// the same value has another action.
 func (u *Ucontext) CreateFlow(c Caller, r FlowReq) (h Handle, err error) {
 	err = u.do(c, func(k *call) error {
 		if err := u.maySteer(); err != nil {
 			return err
 		}
+		if err := u.checkFlow(&r); err != nil {
+			return fmt.Errorf("create flow: %w", err)
+		}
 		q, err := u.receiver(r.QP)
 		if err != nil {
 			return err
 		}
-		wishes, err := u.flowWishes(&r)
+		wishes, err := u.dev.flowWishes(&r)
 		if err != nil {
 			return fmt.Errorf("create flow: %w", err)
 		}
+		dest := q
 		if wishes[0].drop {
-			q = nil
+			dest = nil
 		}
-		h, _, err = u.addRule(k, q, nil, wishes...)
+		h, _, err = u.addRule(k, q, dest, nil, wishes...)
 		return err
 	})
 	return h, err
 }
 
-// flowWishes is what of entries a rule needs.
-func (u *Ucontext) flowWishes(r *FlowReq) ([]flowWish, error) {
-	const dontTrap, egress = 1 << 1, 1 << 2
+// Flags of rules (enum ib_flow_flags).
+const (
+	flowDontTrap = 1 << 1
+	flowEgresses = 1 << 2
+	flowReserved = 1 << 3
+)
+
+// mostFlowSpecs is IB_FLOW_SPEC_SUPPORT_LAYERS.
+const mostFlowSpecs = 10
+
+// checkFlow is what ib_uverbs_ex_create_flow checks before it looks at the QP.
+func (u *Ucontext) checkFlow(r *FlowReq) error {
+	def := r.Type == FlowAllDefault || r.Type == FlowMulticastDefault
 	switch {
-	case r.Port == 0 || int(r.Port) > u.dev.caps.ports, r.Flags&^(dontTrap|egress) != 0:
-		return nil, fmt.Errorf("port %d, flags %#x: %w", r.Port, r.Flags, syscall.EINVAL)
+	case r.Flags >= flowReserved, r.Flags&flowDontTrap != 0 && def:
+		return fmt.Errorf("rule of type %d with flags %#x: %w", r.Type, r.Flags, syscall.EINVAL)
+	case len(r.Specs) > mostFlowSpecs:
+		return fmt.Errorf("%d specs, above %d: %w", len(r.Specs), mostFlowSpecs, syscall.EINVAL)
+	case r.Port == 0 || int(r.Port) > u.dev.caps.ports:
+		return fmt.Errorf("port %d: %w", r.Port, syscall.EINVAL)
+	}
+	return nil
+}
+
+// flowWishes is what of entries a rule needs.
+func (d *Device) flowWishes(r *FlowReq) ([]flowWish, error) {
+	def := r.Type == FlowAllDefault || r.Type == FlowMulticastDefault
+	prio, err := flowPriority(r.Priority, multicastOnly(r.Specs) && !d.breaks(rule.MulticastFlowsComeLast))
+	switch {
+	case err != nil:
+		return nil, err
+	case r.Flags&^(flowDontTrap|flowEgresses) != 0, r.Flags&flowEgresses != 0 && def:
+		return nil, fmt.Errorf("rule of type %d with flags %#x: %w", r.Type, r.Flags, syscall.EINVAL)
 	case r.Flags != 0 || r.Type > FlowMulticastDefault:
 		return nil, fmt.Errorf("rule of type %d, flags %#x, is not modelled: %w", r.Type, r.Flags, syscall.EOPNOTSUPP)
 	}
-	w := flowWish{flowActs: flowActs{tag: defaultFlowTag}}
-	for _, s := range r.Specs {
-		if err := w.match(s); err != nil {
+	if d.breaks(rule.FlowPrioritiesHaveTheirOrder) && prio < flowMulticast {
+		prio = flowMulticast - prio
+	}
+	w := flowWish{prio: prio, flowActs: flowActs{tag: defaultFlowTag}}
+	if r.Type == FlowNormal {
+		if err := checkEtherType(r.Specs); err != nil && !d.breaks(rule.EtherTypeFitsIP) {
 			return nil, err
 		}
+		for _, s := range r.Specs {
+			if err := w.match(s); err != nil {
+				return nil, err
+			}
+		}
+		return []flowWish{w}, nil
 	}
-	if r.Type == FlowNormal {
-		var err error
-		w.prio, err = flowPriority(r.Priority, w.mask[:], w.value[:])
-		return []flowWish{w}, err
-	}
-	// create_leftovers_rule: what no other rule takes, by the bit that tells groups from stations.
-	if len(r.Specs) > 0 {
-		return nil, fmt.Errorf("a default rule with %d specs: %w", len(r.Specs), syscall.EINVAL)
-	}
-	const group = 1 << 24
+	// create_leftovers_rule: what no other rule takes, by the bit that tells groups from stations. It does not look at
+	// specs.
 	w.prio = flowDefaults
-	prm.FlowHeaders(w.mask[:]).SetDMACHigh(group)
+	prm.FlowHeaders(w.mask[:]).SetDMACHigh(groupBit)
 	toGroups := w
-	prm.FlowHeaders(toGroups.value[:]).SetDMACHigh(group)
+	prm.FlowHeaders(toGroups.value[:]).SetDMACHigh(groupBit)
 	if r.Type == FlowMulticastDefault {
 		return []flowWish{toGroups}, nil
 	}
 	return []flowWish{toGroups, w}, nil
+}
+
+// multicastOnly is flow_is_multicast_only, which looks at the first spec, and of IPv4 not at the mask.
+func multicastOnly(specs []FlowSpec) bool {
+	if len(specs) == 0 {
+		return false
+	}
+	const dstIP, class, classD = 4, 0xf0, 0xe0
+	s := specs[0]
+	switch v := s.Val; s.Type {
+	case FlowSpecIPv4:
+		return len(v) > dstIP && v[dstIP]&class == classD
+	case FlowSpecEth:
+		return len(v) > 0 && v[0]&1 != 0 && len(s.Mask) > 0 && s.Mask[0]&1 != 0
+	}
+	return false
+}
+
+// checkEtherType is is_valid_ethertype: an EtherType beside a spec of IP is that of IP, with a mask of all bits.
+func checkEtherType(specs []FlowSpec) error {
+	var ip, want, value, mask uint16
+	for _, s := range specs {
+		switch {
+		case s.Type == FlowSpecEth && len(s.Val) >= ethSpecSize && len(s.Mask) >= ethSpecSize && prm.NetWord(s.Mask[12:]) != 0:
+			value, mask = prm.NetWord(s.Val[12:]), prm.NetWord(s.Mask[12:])
+		case s.Type == FlowSpecIPv4:
+			ip, want = 4, 0x0800
+		case s.Type == FlowSpecIPv6:
+			ip, want = 6, 0x86dd
+		}
+	}
+	const mpls, mplsMulticast = 0x8847, 0x8848
+	if ip == 0 || mask == 0 || mask == 0xffff && (value == want || value == mpls || value == mplsMulticast) {
+		return nil
+	}
+	return fmt.Errorf("EtherType %#x with mask %#x for IPv%d: %w", value, mask, ip, syscall.EINVAL)
 }
 
 // IP protocols, and the part of a VLAN tag that is its number.
@@ -121,6 +190,21 @@ const (
 	portSpecSize = 4
 )
 
+// fit is a spec of n bytes, as spec_filter_size takes it: a shorter one has zeros behind it, and a longer one must have
+// them in its mask.
+func (s FlowSpec) fit(n int) (FlowSpec, bool) {
+	const unit = 4
+	if len(s.Val) == 0 || len(s.Val)%unit != 0 || len(s.Mask) != len(s.Val) {
+		return s, false
+	}
+	if len(s.Mask) > n && slices.ContainsFunc(s.Mask[n:], func(b byte) bool { return b != 0 }) {
+		return s, false
+	}
+	fitted := func(b []byte) []byte { return append(make([]byte, 0, n), append(b, make([]byte, n)...)[:n]...) }
+	s.Val, s.Mask = fitted(slices.Clip(s.Val)), fitted(slices.Clip(s.Mask))
+	return s, true
+}
+
 // match is parse_flow_attr.
 func (w *flowWish) match(s FlowSpec) error {
 	need := map[uint32]int{FlowSpecEth: ethSpecSize, FlowSpecIPv4: ipv4SpecSize, FlowSpecIPv6: ipv6SpecSize, FlowSpecTCP: portSpecSize, FlowSpecUDP: portSpecSize,
@@ -129,7 +213,11 @@ func (w *flowWish) match(s FlowSpec) error {
 	switch {
 	case !known:
 		return fmt.Errorf("spec of type %#x: %w", s.Type, syscall.EOPNOTSUPP)
-	case len(s.Val) < n || s.Type < FlowSpecTag && len(s.Mask) < n:
+	case s.Type < FlowSpecTag:
+		if s, known = s.fit(n); !known {
+			return fmt.Errorf("spec of type %#x with %d bytes: %w", s.Type, len(s.Val), syscall.EINVAL)
+		}
+	case len(s.Val) < n:
 		return fmt.Errorf("spec of type %#x with %d bytes: %w", s.Type, len(s.Val), syscall.EINVAL)
 	}
 	m, v := prm.FlowHeaders(w.mask[:]), prm.FlowHeaders(w.value[:])
@@ -172,7 +260,10 @@ func (w *flowWish) match(s FlowSpec) error {
 		})
 		return w.protocol(uint32(s.Mask[8]), uint32(s.Val[8]))
 	case FlowSpecIPv6:
-		const label, next, traffic, hops = 32, 36, 37, 38
+		const label, next, traffic, hops, labels = 32, 36, 37, 38, 0xf
+		if s.Val[label]|s.Mask[label] != 0 || (s.Val[label+1]|s.Mask[label+1])&^labels != 0 {
+			return fmt.Errorf("flow label above 20 bits: %w", syscall.EINVAL)
+		}
 		if prm.NetWord(s.Mask[label:])|prm.NetWord(s.Mask[label+2:]) != 0 || s.Mask[hops] != 0 {
 			return fmt.Errorf("flow label or hop limit of IPv6: %w", syscall.EOPNOTSUPP)
 		}
@@ -196,7 +287,7 @@ func (w *flowWish) match(s FlowSpec) error {
 		})
 		return w.protocol(0xff, protoUDP)
 	case FlowSpecTag:
-		w.tag = s.Tag
+		w.tag, w.tagged = s.Tag, true
 		if w.tag >= 1<<24 {
 			return fmt.Errorf("flow tag %#x: %w", w.tag, syscall.EINVAL)
 		}

@@ -50,7 +50,7 @@ func (m Mutant) Break(cfg *testbed.Config) {
 // All lists the mutants: those of the library, the kernel and the device.
 func All() []Mutant {
 	var all []Mutant
-	for _, list := range [][]Mutant{library, kernel, commands, registers, packets, responder, requester, failures, keys, queues, paging, xrc, contexts, lostBits, answers, edges, table, connections, dmabuf, direct, directKeys, dc, completions} {
+	for _, list := range [][]Mutant{library, kernel, commands, registers, packets, responder, requester, failures, keys, queues, paging, xrc, contexts, lostBits, answers, edges, table, connections, dmabuf, direct, directKeys, dc, steering, completions} {
 		all = append(all, list...)
 	}
 	for i := range all {

@@ -51,6 +51,10 @@ func (q *QP) buildSend(t *Thread, s *posting, w *verbs.SendWR) error {
 	ctrl.SetImm(imm)
 	if q.typ == verbs.QPTUD {
 		q.datagramSeg(t, s, w) // whatever the opcode: the device refuses what is no SEND
+	} else if q.raw() {
+		if err := q.ethernetSeg(t, s, w); err != nil {
+			return err
+		}
 	} else {
 		if q.typ == verbs.QPTXRCSend {
 			q.xrcSeg(s, w)

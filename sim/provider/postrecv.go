@@ -39,8 +39,10 @@ func (q *QP) PostRecv(vt verbs.Thread, wrs []verbs.RecvWR) (bad int, err error) 
 		q.ctx.proc.C.RecvCalls++
 		q.ctx.proc.C.RecvWRs += uint64(nreq)
 		rq.head += uint32(nreq)
-		q.dbRecord.SetRecv(uint16(rq.head))
-		left += p.DoorbellRecord
+		if !q.raw() || q.receives || t.breaks(rule.PacketsWaitForRTR) {
+			q.dbRecord.SetRecv(uint16(rq.head))
+			left += p.DoorbellRecord
+		}
 		t.Core.DMABarrier(t.P)
 	}
 	t.Core.Run(t.P, left)

@@ -74,6 +74,8 @@ type QP struct {
 	own   bool // the register is from the context's pools
 	ex    *qpEx
 	acks  acks
+	// receives: of raw packets, the QP has been in RTR, and the device knows what is posted.
+	receives bool
 }
 
 // Context is the qp_context given at creation.

@@ -36,6 +36,9 @@ func (q *QP) completeRecv(t *Thread, e prm.CQE64, wc *verbs.WC) uint32 {
 	}
 	idx := q.rq.tail & uint32(q.rq.cnt-1)
 	wc.ID = q.rq.requests[idx].id
+	if q.raw() && e.Opcode() == prm.CQERespSend && checksumsOK(e) {
+		wc.Flags |= verbs.WCIPCsumOK
+	}
 	q.rq.tail++
 	return idx
 }

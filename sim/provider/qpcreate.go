@@ -116,11 +116,15 @@ func (q *QP) allowedOps() uint64 {
 	return 0
 }
 
-// layOut puts the receive queue at the start of the buffer and the send queue behind it.
+// layOut puts the receive queue at the start of the buffer and the send queue behind it, on a page of its own for raw
+// packets: there the two are queues of the device (libmlx5's sq_buf).
 func (q *QP) layOut() {
 	rq, sq := &q.rq, &q.sq
 	rq.mask, sq.mask = rq.cnt<<rq.shift-1, sq.cnt<<sq.shift-1
 	sq.off = rq.cnt << rq.shift
+	if q.raw() {
+		sq.off = align(sq.off, q.ctx.proc.PageSize)
+	}
 	rq.limit, sq.limit = -1, -1
 	rq.requests, sq.requests = make([]request, rq.cnt), make([]request, sq.cnt)
 	q.maxInl = sq.inline
@@ -130,7 +134,7 @@ func (q *QP) layOut() {
 func (q *QP) build(t *Thread, a *verbs.QPInitAttr) error {
 	c := q.ctx
 	var err error
-	size := max(q.rq.cnt<<q.rq.shift+q.sq.cnt<<q.sq.shift, c.proc.PageSize)
+	size := max(q.sq.off+q.sq.cnt<<q.sq.shift, c.proc.PageSize)
 	if q.ring, err = (allocator{c.proc, q.pd.custom()}).newRing(t, size, resQP); err != nil {
 		return err
 	}
@@ -147,6 +151,9 @@ func (q *QP) build(t *Thread, a *verbs.QPInitAttr) error {
 	r := kernel.QPReq{Type: a.Type, PD: q.pd.h, SendCQ: q.sendCQ.h, Cap: a.Cap, SigAll: a.SigAll,
 		BufAddr: uint64(q.ring.va), DBAddr: uint64(q.db.va), SQWQECount: uint32(q.sq.cnt), RQWQECount: uint32(q.rq.cnt),
 		RQWQEShift: uint32(q.rq.shift), ScatterToCQE: c.env.scatterToCQE}
+	if q.raw() {
+		r.AccessKey = uint64(q.ring.va) + uint64(q.sq.off)
+	}
 	q.directRequest(&r)
 	if q.typ == verbs.QPTXRCSend { // libibverbs asks for no receives, whatever ring the library has made room for
 		r.Cap.MaxRecvWR, r.Cap.MaxRecvSGE = 0, 0

@@ -35,6 +35,8 @@ func (q *QP) Modify(vt verbs.Thread, a *verbs.QPAttr, mask verbs.QPAttrMask) (er
 		}
 	case verbs.QPSInit:
 		q.rq.limit = q.rq.maxGS
+	case verbs.QPSRTR:
+		q.startReceiving(t)
 	case verbs.QPSRTS:
 		q.sq.limit = q.sq.maxGS
 		if q.ex != nil {
@@ -64,7 +66,7 @@ func (q *QP) reset() {
 	for _, w := range [...]*queue{&q.sq, &q.rq} {
 		w.head, w.tail, w.posted, w.limit = 0, 0, 0, -1
 	}
-	q.fmCache = 0
+	q.fmCache, q.receives = 0, false
 	d := q.dbRecord
 	d.SetRecv(0)
 	d.SetSend(0)

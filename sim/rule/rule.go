@@ -13,7 +13,7 @@ import "fmt"
 type Rule uint16
 
 // count is the room in a Broken.
-const count = 592
+const count = 608
 
 // String returns the text form.
 func (r Rule) String() string {

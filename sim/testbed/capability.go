@@ -116,6 +116,8 @@ func (tb *Testbed) Capability(token string) verbs.Capability {
 			has = !p.HCA.ODP.On()
 		case "odp.implicit":
 			has = p.HCA.ODP.On() && p.HCA.ODP.Implicit
+		case "raw", "flow":
+			has = tb.cfg.Packets && tb.sm == nil
 		case "roce", "roce v2", "ipv6", "vlan":
 			has = tb.sm == nil
 		case "ib", "sm":

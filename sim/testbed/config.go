@@ -58,6 +58,8 @@ type Config struct {
 	Faults *fault.Plan
 	// Outside says where the cable of the only device leads (nil: to the testbed's hosts).
 	Outside *Outside
+	// Packets gives Ethernet ports queues for the packets of programs and flow steering.
+	Packets bool
 	// NoTap leaves out what watches and disturbs registers ("mmio log", "fault").
 	NoTap bool
 	// Broken and Wrap make a mutant of the testbed (sim/mutant): rules that its units

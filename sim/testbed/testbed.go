@@ -120,6 +120,7 @@ func (tb *Testbed) newHost(i int) (*host, error) {
 		d := &device{host: h, name: fmt.Sprintf("mlx5_%d", k)}
 		d.link = pcie.NewLink(tb.eng, h.mem, p.PCIe)
 		id := identity(i, k, len(tb.cfg.Hosts))
+		id.Packets = tb.cfg.Packets
 		if o := tb.cfg.Outside; o != nil {
 			id = o.Identity
 		}

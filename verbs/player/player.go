@@ -113,7 +113,7 @@ func NewAgent() *Agent {
 		Open: a.open, Close: a.close, Drop: drop, AllocPD: a.allocPD, RegBuffer: a.regBuffer, DeregBuffer: a.deregBuffer, RegDmabuf: a.regDmabuf,
 		ReadBuffer: a.readBuffer, WriteBuffer: a.writeBuffer, CreateQP: a.createQP, AllocTDQP: a.createTDQP,
 		Connect: a.connect, SetState: a.setState, QueryQP: a.queryQP, DestroyQP: a.destroyQP,
-		PostSend: a.postSend, PostRecv: a.postRecv, Wait: a.wait, Race: a.race, OneOfEach: a.oneOfEach,
+		PostSend: a.postSend, PostRecv: a.postRecv, Wait: a.wait, Race: a.race, OneOfEach: a.oneOfEach, CreateFlow: a.createFlow,
 	}
 	maps.Copy(a.handlers, a.xrcHandlers())
 	maps.Copy(a.handlers, a.cmHandlers())

@@ -182,3 +182,41 @@ func (q *qp) DataInOrder(t verbs.Thread, op verbs.WROpcode, flags uint32) (int, 
 	n, err := q.QP.DataInOrder(innerThread(t), op, flags)
 	return n, q.r.add(t, "query_qp_data_in_order", list(uint32(op), mask(flags)), err, list(n)...)
 }
+
+type flow struct {
+	verbs.Flow
+	r *Recorder
+}
+
+func (q *qp) CreateFlow(t verbs.Thread, a verbs.FlowAttr) (verbs.Flow, error) {
+	f, err := q.QP.CreateFlow(innerThread(t), a)
+	args := list(q.name(), uint32(a.Type), a.Priority, a.Port, mask(a.Flags))
+	for i := range a.Specs {
+		args = append(args, flowSpec(&a.Specs[i]))
+	}
+	return made(q.r, t, "create_flow", args, err, func() (verbs.Flow, []string) { return &flow{f, q.r}, nil })
+}
+
+// flowSpec is a spec with the fields of which it masks bits. Addresses are of the machine, and are left out.
+func flowSpec(s *verbs.FlowSpec) string {
+	l := []string{fmt.Sprintf("%#x", uint32(s.Type))}
+	for _, f := range []struct {
+		name      string
+		val, mask uint32
+	}{
+		{"type", uint32(s.Val.EtherType), uint32(s.Mask.EtherType)}, {"vlan", uint32(s.Val.VLANTag), uint32(s.Mask.VLANTag)},
+		{"proto", uint32(s.Val.Proto), uint32(s.Mask.Proto)}, {"tos", uint32(s.Val.TOS), uint32(s.Mask.TOS)}, {"ttl", uint32(s.Val.TTL), uint32(s.Mask.TTL)},
+		{"flags", uint32(s.Val.IPFlags), uint32(s.Mask.IPFlags)}, {"label", s.Val.FlowLabel, s.Mask.FlowLabel},
+		{"sport", uint32(s.Val.SrcPort), uint32(s.Mask.SrcPort)}, {"dport", uint32(s.Val.DstPort), uint32(s.Mask.DstPort)},
+		{"tag", s.Tag, s.Tag},
+	} {
+		if f.mask != 0 {
+			l = append(l, fmt.Sprintf("%s %#x/%#x", f.name, f.val, f.mask))
+		}
+	}
+	return "{" + strings.Join(l, " ") + "}"
+}
+
+func (f *flow) Destroy(t verbs.Thread) error {
+	return f.r.add(t, "destroy_flow", nil, f.Flow.Destroy(innerThread(t)))
+}

@@ -126,6 +126,7 @@ func (t *Target) NewTestbed(seed uint64, o spec.BedOptions) (spec.Bed, error) {
 		}
 	}
 	cfg := testbed.Default(p)
+	cfg.Packets = true
 	cfg.Seed, cfg.Lockstep, cfg.Trace, cfg.Faults = seed, o.Lockstep, o.Trace != "", t.cfg.Faults
 	if cfg.MaxEvents = o.MaxEvents; cfg.MaxEvents == 0 {
 		cfg.MaxEvents = maxEvents
