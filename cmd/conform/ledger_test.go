@@ -135,7 +135,9 @@ func TestRecordsWithoutAnEntry(t *testing.T) {
 	for _, d := range ledger.Entries {
 		// The stored records have none of the drawn programs, which Soft-RoCE runs in the lab's short runs only.
 		drawn := len(d.Predicts) > 0 && !slices.ContainsFunc(d.Predicts, func(p report.Prediction) bool { return !strings.HasPrefix(p.Case, "RAND-") })
-		if d.Provider == "rxe" && !seen[d.ID] && !drawn {
+		// Nor is a record of a simulated peer stored: scripts/vm-peer makes one, and fails where an entry is missing.
+		withPeer := d.Where[report.KeyPeer] == report.SimulatedPeer || strings.HasSuffix(d.Where[report.KeyProfile], report.ResponderSuffix)
+		if d.Provider == "rxe" && !seen[d.ID] && !drawn && !withPeer {
 			t.Errorf("%s: no committed record shows it", d.ID)
 		}
 	}
