@@ -25,7 +25,7 @@
 // Contexts: [OpenIPv4], [OpenIPv6]. Queue pairs: [DefaultFor], [Options], [WithLongTimeout], [Env.Pair], [Env.UnconnectedPair],
 // [Env.CreateQP], [QP.BringUp], [QP.StepTo], [MaskFor], [Env.NewUD], [Datagram]. Shared receive queues: [Env.CreateSRQ],
 // [SRQ.Recv]. XRC: [NewXRCPair], [Env.OpenXRCD], [Env.CreateTarget], [JoinXRC]. Atomics: [CmpSwap], [FetchAdd].
-// Raw packets: [NewSteered], [RawOptions], [Env.NewRaw], [QP.NewFlow], [FlowOf], [EthFlow], [BuildPacket].
+// Raw packets: [NewSteered], [RawOptions], [Env.NewRaw], [QP.NewFlow], [FlowOf], [EthFlow].
 // [DestroyOnce] destroys an object before the case ends.
 //
 // # Completions and events

@@ -1,7 +1,6 @@
 package kit
 
 import (
-	"github.com/rdmasim/rdmasim/conformance/model"
 	"github.com/rdmasim/rdmasim/conformance/spec"
 	"github.com/rdmasim/rdmasim/roce/ether"
 	"github.com/rdmasim/rdmasim/verbs"
@@ -60,10 +59,4 @@ func FlowOf(specs ...verbs.FlowSpec) verbs.FlowAttr { return verbs.FlowAttr{Spec
 // EthFlow returns a spec of packets of an EtherType.
 func EthFlow(etherType uint16) verbs.FlowSpec {
 	return verbs.FlowSpec{Type: verbs.FlowSpecEth, Val: verbs.FlowFilter{EtherType: etherType}, Mask: verbs.FlowFilter{EtherType: 0xffff}}
-}
-
-// BuildPacket returns the bytes of a packet with a payload. Checksums are right unless the packet says otherwise.
-func BuildPacket(p *model.Packet, payload []byte) []byte {
-	e := ether.Packet(*p)
-	return e.Build(payload)
 }

@@ -3,8 +3,8 @@ package kit
 import (
 	"bytes"
 
-	"github.com/rdmasim/rdmasim/conformance/model"
 	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/roce/ether"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -42,7 +42,7 @@ const (
 func NewSteered(c *spec.C, n int) *Steered {
 	to, from := Open(c), Open(c)
 	s := &Steered{From: from.NewRaw(c), MAC: to.PortMAC(c), out: from.Buffer(c, SteeredDepth*SteeredLength, AllAccess)}
-	s.marker = BuildPacket(&model.Packet{DstMAC: s.MAC, SrcMAC: [6]byte{2, 0, 0, 'e', 'n', 'd'}, EtherType: TypeExperimental}, make([]byte, LeastPacket))
+	s.marker = (&ether.Packet{DstMAC: s.MAC, SrcMAC: [6]byte{2, 0, 0, 'e', 'n', 'd'}, EtherType: TypeExperimental}).Build(make([]byte, LeastPacket))
 	for range n {
 		s.AddReceiver(c, to)
 	}

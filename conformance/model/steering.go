@@ -6,6 +6,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/roce/ether"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -100,9 +102,9 @@ func flowErrno(a *verbs.FlowAttr) syscall.Errno {
 				etherType, etherMask = x.Val.EtherType, x.Mask.EtherType
 			}
 		case verbs.FlowSpecIPv4, verbs.FlowSpecIPv4Ext:
-			ip = TypeIPv4
+			ip = roce.EtherTypeIPv4
 		case verbs.FlowSpecIPv6:
-			ip = TypeIPv6
+			ip = roce.EtherTypeIPv6
 		}
 	}
 	if ip != 0 && etherMask != 0 && (etherMask != 0xffff || etherType != ip) {
@@ -120,9 +122,9 @@ func flowErrno(a *verbs.FlowAttr) syscall.Errno {
 				next = int(x.Mask.Proto)<<8 | int(x.Val.Proto)
 			}
 		case verbs.FlowSpecTCP:
-			next = 0xff<<8 | int(ProtoTCP)
+			next = 0xff<<8 | ether.ProtoTCP
 		case verbs.FlowSpecUDP:
-			next = 0xff<<8 | int(ProtoUDP)
+			next = 0xff<<8 | roce.ProtoUDP
 		case verbs.FlowSpecTag:
 			if x.Tag > mostFlowTag {
 				return syscall.EINVAL
@@ -209,9 +211,9 @@ func (h *headers) set(t verbs.FlowSpecType, f *verbs.FlowFilter, mask bool) {
 		h.ip = fixed(6)
 		h.srcIP, h.dstIP, h.tos, h.proto = f.SrcIP, f.DstIP, f.TOS, h.proto|f.Proto
 	case verbs.FlowSpecTCP, verbs.FlowSpecUDP:
-		proto := ProtoTCP
+		proto := uint8(ether.ProtoTCP)
 		if t == verbs.FlowSpecUDP {
-			proto = ProtoUDP
+			proto = roce.ProtoUDP
 		}
 		h.proto, h.transport, h.srcPort, h.dstPort = fixed(proto), proto, f.SrcPort, f.DstPort
 	}
@@ -237,7 +239,7 @@ func (h headers) and(m *headers) headers {
 }
 
 // headers is what rules see of a packet.
-func (p *Packet) headers() headers {
+func headersOf(p *ether.Packet) headers {
 	h := headers{dstMAC: p.DstMAC, srcMAC: p.SrcMAC, tagged: p.Tagged, etherType: p.EtherType, ip: p.IP()}
 	if p.Tagged {
 		h.tci = p.TCI
@@ -292,7 +294,7 @@ type Arrival struct {
 }
 
 // Delivered judges where a packet that was sent has arrived. tags says whether completions have tags.
-func (s *Steering) Delivered(p *Packet, got []Arrival, tags bool) error {
+func (s *Steering) Delivered(p *ether.Packet, got []Arrival, tags bool) error {
 	ways, tag := s.ways(p)
 	var at []int
 	for _, a := range got {
@@ -319,7 +321,7 @@ func (s *Steering) Delivered(p *Packet, got []Arrival, tags bool) error {
 		if tags && (!slices.Contains(legal, a.Tag) || a.Tag != got[0].Tag) {
 			return &Violation{&ruleFlowTag, fmt.Sprintf("tag %#x", legal), fmt.Sprintf("%#x at queue pair %d", a.Tag, a.QP)}
 		}
-		if ok := a.Flags&verbs.WCIPCsumOK != 0; ok != (p.IP() == 4 && !p.BadHeader && !p.BadPayload) && !p.checksumsOpen() {
+		if ok := a.Flags&verbs.WCIPCsumOK != 0; ok != (p.IP() == 4 && !p.BadHeader && !p.BadPayload) && !checksumsOpen(p) {
 			return &Violation{&ruleChecksums, fmt.Sprintf("IP_CSUM_OK: %v", !ok), fmt.Sprintf("%v at queue pair %d", ok, a.QP)}
 		}
 	}
@@ -328,13 +330,13 @@ func (s *Steering) Delivered(p *Packet, got []Arrival, tags bool) error {
 
 // checksumsOpen says whether it is open what a device says of the packet's checksums: whether it looks into fragments,
 // and what it says of an IPv4 packet that has no checksum behind its header, is not written.
-func (p *Packet) checksumsOpen() bool {
+func checksumsOpen(p *ether.Packet) bool {
 	return p.IP() == 4 && !p.BadHeader && (p.Fragment() || !p.Ports())
 }
 
 // matchesAll says whether each of the queue pairs has a rule that matches the packet.
-func (s *Steering) matchesAll(p *Packet, qps []int) bool {
-	h := p.headers()
+func (s *Steering) matchesAll(p *ether.Packet, qps []int) bool {
+	h := headersOf(p)
 	for _, q := range qps {
 		if !slices.ContainsFunc(s.rules, func(r *SteeringRule) bool { return r.qp == q && r.match(&h, -1) >= 0 }) {
 			return false
@@ -355,8 +357,8 @@ func (r *SteeringRule) match(h *headers, place int) int {
 
 // ways are the sets of queue pairs at which a packet may arrive, each with its tag. Where rules of one place match
 // different headers and all match the packet, it is open which of them decides.
-func (s *Steering) ways(p *Packet) (ways [][]int, tags []uint32) {
-	h := p.headers()
+func (s *Steering) ways(p *ether.Packet) (ways [][]int, tags []uint32) {
+	h := headersOf(p)
 	for place := range placeDefaults + 1 {
 		var entries []steeringPart
 		for _, r := range s.rules {

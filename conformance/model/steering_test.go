@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/rdmasim/rdmasim/conformance/model"
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/roce/ether"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -14,8 +16,8 @@ func ofPort(prio, mask uint16, more ...verbs.FlowSpec) *verbs.FlowAttr {
 	return &verbs.FlowAttr{Priority: prio, Port: 1, Specs: append([]verbs.FlowSpec{s}, more...)}
 }
 
-func udp(port uint16) *model.Packet {
-	return &model.Packet{DstMAC: [6]byte{2}, SrcMAC: [6]byte{2, 1}, EtherType: model.TypeIPv6, Proto: model.ProtoUDP, DstPort: port}
+func udp(port uint16) *ether.Packet {
+	return &ether.Packet{DstMAC: [6]byte{2}, SrcMAC: [6]byte{2, 1}, EtherType: roce.EtherTypeIPv6, Proto: roce.ProtoUDP, DstPort: port}
 }
 
 // at are arrivals, once and whole.

@@ -7,7 +7,8 @@ import (
 	"strings"
 
 	"github.com/rdmasim/rdmasim/conformance/kit"
-	"github.com/rdmasim/rdmasim/conformance/model"
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/roce/ether"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -21,7 +22,7 @@ type FlowStep struct {
 	QP     int            // that a new rule leads to
 	Rule   verbs.FlowAttr // the new rule
 	N      int            // the rule that goes, among those that are there
-	Packet model.Packet
+	Packet ether.Packet
 	Length int // of the packet's payload
 }
 
@@ -135,7 +136,7 @@ func (s *FlowStep) validPacket() error {
 		return fmt.Errorf("EtherType %#x", p.EtherType)
 	case p.IP() != 4 && (p.Options != 0 || p.Offset != 0 || p.More || p.BadHeader), p.IP() == 0 && (p.Proto != 0 || p.TOS != 0 || p.TTL != 0):
 		return fmt.Errorf("fields of IP in a packet of EtherType %#x", p.EtherType)
-	case p.Options > 10, p.Offset > 1<<13-200, p.Ports() && p.Proto == model.ProtoUDP && p.DstPort == portRoCE, p.BadPayload && !p.Ports():
+	case p.Options > 10, p.Offset > 1<<13-200, p.Ports() && p.Proto == roce.ProtoUDP && p.DstPort == portRoCE, p.BadPayload && !p.Ports():
 		return fmt.Errorf("packet %+v", *p)
 	case p.IP() == 6 && slices.Contains(extensions, p.Proto), p.IP() != 0 && !p.Ports() && (p.SrcPort != 0 || p.DstPort != 0):
 		return fmt.Errorf("protocol %d", p.Proto)

@@ -5,8 +5,9 @@ import (
 	"slices"
 
 	"github.com/rdmasim/rdmasim/conformance/kit"
-	"github.com/rdmasim/rdmasim/conformance/model"
 	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/roce/ether"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -18,7 +19,7 @@ var (
 	flowMACMasks = [][6]byte{{}, {0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, {1}, {0xff, 0xff, 0xff}, {5: 1}, {4: 0x80}}
 	flowTags     = []uint16{5, 4, 7<<13 | 5, 0x805, 1<<12 | 5, 0xfff, 0}
 	flowTCIMasks = []uint16{0xfff, 0xe000, 0xffff, 1, 0x1000, 0x800}
-	flowTypes    = []uint16{model.TypeIPv4, model.TypeIPv6, kit.TypeExperimental + 1, 0x0806}
+	flowTypes    = []uint16{roce.EtherTypeIPv4, roce.EtherTypeIPv6, kit.TypeExperimental + 1, 0x0806}
 
 	flowIPv4 = [][16]byte{{198, 18, 0, 1}, {198, 18, 0, 3}, {198, 18, 128, 1}, {198, 19, 0, 1}, {70, 18, 0, 1}}
 	flowIPv6 = [][16]byte{{0x20, 1, 0xd, 0xb8, 15: 1}, {0x20, 1, 0xd, 0xb8, 15: 3}, {0x20, 1, 0xd, 0xb8, 7: 1, 15: 1}, {0x20, 1, 0xd, 0xb8, 8: 0x80, 15: 1}, {0xa0, 1, 0xd, 0xb8, 15: 1}}
@@ -28,7 +29,7 @@ var (
 	flowPrefixes   = []int{0, 0, 1, 15, 16, 17, 24, 31, 32, 64, 65, 127, 128}
 	flowClasses    = []uint8{0, 1, 2, 3, 4, 0xa9, 0xfc, 0xff, 0x80}
 	flowClassMasks = []uint8{0, 0, 0, 0xff, 0xfc, 3, 0x80, 4}
-	flowProtos     = []uint8{model.ProtoTCP, model.ProtoUDP, model.ProtoUDP, 253}
+	flowProtos     = []uint8{ether.ProtoTCP, roce.ProtoUDP, roce.ProtoUDP, 253}
 	flowPorts      = []uint16{1000, 1001, 0x83e8, 2000, 7, 0xffff}
 	flowPortMasks  = []uint16{0, 0xffff, 0xffff, 1, 0x8000, 0xff00, 0x03e8}
 	flowPriorities = []uint16{1, 1, 2, 2, 3, 7, 8, 14, 15, 16}
@@ -92,7 +93,7 @@ func flowRule(r source) verbs.FlowAttr {
 	}
 	if base.Ports() && r.oneIn(2) {
 		t := verbs.FlowSpecTCP
-		if base.Proto == model.ProtoUDP != r.oneIn(12) { // seldom the other one
+		if base.Proto == roce.ProtoUDP != r.oneIn(12) { // seldom the other one
 			t = verbs.FlowSpecUDP
 		}
 		a.Specs = append(a.Specs, verbs.FlowSpec{Type: t, Val: verbs.FlowFilter{SrcPort: base.SrcPort, DstPort: base.DstPort},
@@ -146,7 +147,7 @@ func flowBeside(r source, a verbs.FlowAttr) verbs.FlowAttr {
 	return a
 }
 
-func ethernetSpec(r source, p *model.Packet) verbs.FlowSpec {
+func ethernetSpec(r source, p *ether.Packet) verbs.FlowSpec {
 	s := verbs.FlowSpec{Type: verbs.FlowSpecEth, Val: verbs.FlowFilter{DstMAC: p.DstMAC, SrcMAC: p.SrcMAC, EtherType: p.EtherType, VLANTag: p.TCI},
 		Mask: verbs.FlowFilter{DstMAC: pick(r, flowMACMasks), SrcMAC: pick(r, flowMACMasks), EtherType: pick(r, []uint16{0, 0xffff, 0xffff})}}
 	if p.Tagged || r.oneIn(6) {
@@ -161,7 +162,7 @@ func ethernetSpec(r source, p *model.Packet) verbs.FlowSpec {
 	return s
 }
 
-func ipSpec(r source, p *model.Packet) verbs.FlowSpec {
+func ipSpec(r source, p *ether.Packet) verbs.FlowSpec {
 	s := verbs.FlowSpec{Type: verbs.FlowSpecIPv6, Val: verbs.FlowFilter{SrcIP: p.SrcIP, DstIP: p.DstIP, Proto: p.Proto, TOS: p.TOS, TTL: p.TTL},
 		Mask: verbs.FlowFilter{SrcIP: prefix(pick(r, flowPrefixes)), DstIP: prefix(pick(r, flowPrefixes)), Proto: pick(r, []uint8{0, 0, 0xff}), TOS: pick(r, flowClassMasks)}}
 	if r.oneIn(30) {
@@ -185,8 +186,8 @@ func prefix(n int) (m [16]byte) {
 }
 
 // flowBase is a packet by itself.
-func flowBase(r source) model.Packet {
-	p := model.Packet{DstMAC: portMAC, SrcMAC: pick(r, flowStations), EtherType: pick(r, flowTypes)}
+func flowBase(r source) ether.Packet {
+	p := ether.Packet{DstMAC: portMAC, SrcMAC: pick(r, flowStations), EtherType: pick(r, flowTypes)}
 	if r.oneIn(3) {
 		p.DstMAC = pick(r, flowGroups)
 	}
@@ -212,7 +213,7 @@ func flowBase(r source) model.Packet {
 }
 
 // flowPacket is a packet that a rule matches, or nearly.
-func flowPacket(r source, rules []verbs.FlowAttr) model.Packet {
+func flowPacket(r source, rules []verbs.FlowAttr) ether.Packet {
 	p := flowBase(r)
 	if r.oneIn(8) {
 		return p
@@ -228,7 +229,7 @@ func flowPacket(r source, rules []verbs.FlowAttr) model.Packet {
 }
 
 // fit makes a packet match a spec.
-func fit(p *model.Packet, s *verbs.FlowSpec) {
+func fit(p *ether.Packet, s *verbs.FlowSpec) {
 	word := func(to *uint16, v, m uint16) { *to = *to&^m | v&m }
 	octet := func(to *uint8, v, m uint8) { *to = *to&^m | v&m }
 	list := func(to, v, m []byte) {
@@ -242,7 +243,7 @@ func fit(p *model.Packet, s *verbs.FlowSpec) {
 			p.EtherType = typ
 			p.Options, p.Offset, p.More = 0, 0, false
 			if p.IP() == 0 {
-				*p = model.Packet{DstMAC: p.DstMAC, SrcMAC: p.SrcMAC, Tagged: p.Tagged, TCI: p.TCI, EtherType: typ}
+				*p = ether.Packet{DstMAC: p.DstMAC, SrcMAC: p.SrcMAC, Tagged: p.Tagged, TCI: p.TCI, EtherType: typ}
 			}
 		}
 	}
@@ -258,9 +259,9 @@ func fit(p *model.Packet, s *verbs.FlowSpec) {
 			word(&p.TCI, v.VLANTag, m.VLANTag)
 		}
 	case verbs.FlowSpecIPv4, verbs.FlowSpecIPv4Ext, verbs.FlowSpecIPv6:
-		typ, n := model.TypeIPv4, 4
+		typ, n := uint16(roce.EtherTypeIPv4), 4
 		if s.Type == verbs.FlowSpecIPv6 {
-			typ, n = model.TypeIPv6, 16
+			typ, n = roce.EtherTypeIPv6, 16
 		}
 		become(typ)
 		list(p.SrcIP[:n], v.SrcIP[:], m.SrcIP[:])
@@ -275,11 +276,11 @@ func fit(p *model.Packet, s *verbs.FlowSpec) {
 		}
 	case verbs.FlowSpecTCP, verbs.FlowSpecUDP:
 		if p.IP() == 0 {
-			become(model.TypeIPv4)
+			become(roce.EtherTypeIPv4)
 		}
-		p.Proto = model.ProtoTCP
+		p.Proto = ether.ProtoTCP
 		if s.Type == verbs.FlowSpecUDP {
-			p.Proto = model.ProtoUDP
+			p.Proto = roce.ProtoUDP
 		}
 		word(&p.SrcPort, v.SrcPort, m.SrcPort)
 		word(&p.DstPort, v.DstPort, m.DstPort)
@@ -287,7 +288,7 @@ func fit(p *model.Packet, s *verbs.FlowSpec) {
 }
 
 // change changes something of a packet, mostly what a rule looks at.
-func change(r source, p *model.Packet, rule verbs.FlowAttr) {
+func change(r source, p *ether.Packet, rule verbs.FlowAttr) {
 	flip := func(b []byte) {
 		i := r.IntN(8 * len(b))
 		b[i/8] ^= 0x80 >> (i % 8)

@@ -13,6 +13,7 @@ import (
 	"github.com/rdmasim/rdmasim/conformance/kit"
 	"github.com/rdmasim/rdmasim/conformance/model"
 	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/roce/ether"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -57,7 +58,7 @@ type flowSession struct {
 	// Of the program that runs.
 	rules   []liveFlow
 	model   model.Steering
-	packets []model.Packet
+	packets []ether.Packet
 	sent    [][]byte
 	serial  uint32
 }
@@ -143,7 +144,7 @@ func (x *flowSession) step(c *spec.C, s *FlowStep) error {
 	x.serial++
 	payload := make([]byte, s.Length)
 	spec.NewRand(uint64(x.serial)).Fill(payload)
-	x.packets, x.sent = append(x.packets, p), append(x.sent, kit.BuildPacket(&p, payload))
+	x.packets, x.sent = append(x.packets, p), append(x.sent, p.Build(payload))
 	return nil
 }
 

@@ -7,8 +7,9 @@ import (
 
 	"github.com/rdmasim/rdmasim/conformance/kit"
 	"github.com/rdmasim/rdmasim/conformance/match"
-	"github.com/rdmasim/rdmasim/conformance/model"
 	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/roce/ether"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -17,7 +18,7 @@ var isSuccess = match.Satisfy("success", func(errno string) bool { return errno 
 
 // matches checks that a rule to the first QP takes a packet, and not the packet with each of some changes. The
 // second QP gets what the rule does not.
-func matches(c *spec.C, s *kit.Steered, what string, specs []verbs.FlowSpec, p model.Packet, no, yes []func(p *model.Packet)) {
+func matches(c *spec.C, s *kit.Steered, what string, specs []verbs.FlowSpec, p ether.Packet, no, yes []func(p *ether.Packet)) {
 	destroy := s.To[0].NewFlow(c, with(kit.FlowOf(specs...), func(a *verbs.FlowAttr) { a.Priority = 1 }))
 	s.ExpectAt(c, what+": the packet", build(c, &p, 60), 0)
 	for i, change := range no {
@@ -41,7 +42,7 @@ func steeredTwice(c *spec.C) *kit.Steered {
 	return s
 }
 
-type change = func(p *model.Packet)
+type change = func(p *ether.Packet)
 
 func vlans(c *spec.C) {
 	s := steeredTwice(c)
@@ -53,9 +54,9 @@ func vlans(c *spec.C) {
 		e.Val.VLANTag, e.Mask.VLANTag = tci, mask
 		return []verbs.FlowSpec{e}
 	}
-	flip := func(bit int) change { return func(p *model.Packet) { p.TCI ^= 1 << bit } }
-	untagged := func(p *model.Packet) { p.Tagged = false }
-	inner := func(p *model.Packet) { p.EtherType++ }
+	flip := func(bit int) change { return func(p *ether.Packet) { p.TCI ^= 1 << bit } }
+	untagged := func(p *ether.Packet) { p.Tagged = false }
+	inner := func(p *ether.Packet) { p.EtherType++ }
 	matches(c, s, "all of the tag", eth(0xffff), p, []change{flip(0), flip(11), flip(12), flip(13), flip(15), untagged, inner}, nil)
 	matches(c, s, "the number", eth(0x0fff), p, []change{flip(0), flip(7), flip(11), untagged}, []change{flip(12), flip(13), flip(15)})
 	matches(c, s, "the priority", eth(0xe000), p, []change{flip(13), flip(15), untagged}, []change{flip(0), flip(12)})
@@ -64,13 +65,13 @@ func vlans(c *spec.C) {
 }
 
 // address flips a bit of an address, counted from its first.
-func address(get func(p *model.Packet) *[16]byte, bit int) change {
-	return func(p *model.Packet) { get(p)[bit/8] ^= 0x80 >> (bit % 8) }
+func address(get func(p *ether.Packet) *[16]byte, bit int) change {
+	return func(p *ether.Packet) { get(p)[bit/8] ^= 0x80 >> (bit % 8) }
 }
 
-func srcIP(p *model.Packet) *[16]byte { return &p.SrcIP }
+func srcIP(p *ether.Packet) *[16]byte { return &p.SrcIP }
 
-func dstIP(p *model.Packet) *[16]byte { return &p.DstIP }
+func dstIP(p *ether.Packet) *[16]byte { return &p.DstIP }
 
 // ones is a mask of the first n bits of an address.
 func ones(n int) (m [16]byte) {
@@ -81,17 +82,17 @@ func ones(n int) (m [16]byte) {
 }
 
 // otherType is a packet of another kind with the same bytes.
-func otherType(p *model.Packet) { p.EtherType = kit.TypeExperimental + 1 }
+func otherType(p *ether.Packet) { p.EtherType = kit.TypeExperimental + 1 }
 
 func fieldsOfIPv4(c *spec.C) {
 	s := steeredTwice(c)
 	p := *plain(s)
-	p.EtherType, p.Proto, p.TOS, p.TTL, p.SrcPort, p.DstPort = model.TypeIPv4, model.ProtoUDP, 0xa9, 64, 1000, 2000
+	p.EtherType, p.Proto, p.TOS, p.TTL, p.SrcPort, p.DstPort = roce.EtherTypeIPv4, roce.ProtoUDP, 0xa9, 64, 1000, 2000
 	p.SrcIP, p.DstIP = [16]byte{198, 18, 5, 7}, [16]byte{198, 19, 250, 129}
-	proto := func(p *model.Packet) { p.Proto ^= 1 }
-	tos := func(bit int) change { return func(p *model.Packet) { p.TOS ^= 1 << bit } }
-	ttl := func(p *model.Packet) { p.TTL-- }
-	options := func(p *model.Packet) { p.Options = 3 }
+	proto := func(p *ether.Packet) { p.Proto ^= 1 }
+	tos := func(bit int) change { return func(p *ether.Packet) { p.TOS ^= 1 << bit } }
+	ttl := func(p *ether.Packet) { p.TTL-- }
+	options := func(p *ether.Packet) { p.Options = 3 }
 	val := verbs.FlowFilter{SrcIP: p.SrcIP, DstIP: p.DstIP, Proto: p.Proto, TOS: p.TOS, TTL: p.TTL}
 	one := func(mask verbs.FlowFilter) []verbs.FlowSpec { return []verbs.FlowSpec{ipv4(val, mask)} }
 	matches(c, s, "any IPv4", one(verbs.FlowFilter{}), p, []change{otherType}, []change{ttl, options, proto, address(srcIP, 0)})
@@ -104,17 +105,17 @@ func fieldsOfIPv4(c *spec.C) {
 	matches(c, s, "congestion", one(verbs.FlowFilter{TOS: 3}), p, []change{tos(0), tos(1)}, []change{tos(2), tos(7)})
 	old := verbs.FlowSpec{Type: verbs.FlowSpecIPv4, Val: val, Mask: verbs.FlowFilter{SrcIP: ones(32), DstIP: ones(32), Proto: 0xff}}
 	matches(c, s, "addresses in a spec without the rest", []verbs.FlowSpec{old}, p, []change{address(srcIP, 31), address(dstIP, 30)}, []change{proto, tos(1)})
-	matches(c, s, "behind Ethernet", []verbs.FlowSpec{kit.EthFlow(model.TypeIPv4), ipv4(val, verbs.FlowFilter{SrcIP: ones(32)})}, p, []change{address(srcIP, 3), otherType}, []change{proto, func(p *model.Packet) { p.Tagged = true }})
+	matches(c, s, "behind Ethernet", []verbs.FlowSpec{kit.EthFlow(roce.EtherTypeIPv4), ipv4(val, verbs.FlowFilter{SrcIP: ones(32)})}, p, []change{address(srcIP, 3), otherType}, []change{proto, func(p *ether.Packet) { p.Tagged = true }})
 }
 
 func fieldsOfIPv6(c *spec.C) {
 	s := steeredTwice(c)
 	p := *plain(s)
-	p.EtherType, p.Proto, p.TOS, p.TTL, p.SrcPort, p.DstPort = model.TypeIPv6, model.ProtoTCP, 0x56, 64, 1000, 2000
+	p.EtherType, p.Proto, p.TOS, p.TTL, p.SrcPort, p.DstPort = roce.EtherTypeIPv6, ether.ProtoTCP, 0x56, 64, 1000, 2000
 	p.SrcIP = [16]byte{0x20, 1, 0xd, 0xb8, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}
 	p.DstIP = [16]byte{0x20, 1, 0xd, 0xb8, 0xff, 0xfe, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x81}
-	next := func(p *model.Packet) { p.Proto ^= 1 }
-	class := func(bit int) change { return func(p *model.Packet) { p.TOS ^= 1 << bit } }
+	next := func(p *ether.Packet) { p.Proto ^= 1 }
+	class := func(bit int) change { return func(p *ether.Packet) { p.TOS ^= 1 << bit } }
 	val := verbs.FlowFilter{SrcIP: p.SrcIP, DstIP: p.DstIP, Proto: p.Proto, TOS: p.TOS}
 	one := func(mask verbs.FlowFilter) []verbs.FlowSpec { return []verbs.FlowSpec{ipv6(val, mask)} }
 	matches(c, s, "any IPv6", one(verbs.FlowFilter{}), p, []change{otherType}, []change{next, address(srcIP, 0)})
@@ -134,25 +135,25 @@ func ports(c *spec.C) {
 		proto uint8
 		spec  verbs.FlowSpecType
 	}{
-		{"TCP over IPv4", model.TypeIPv4, model.ProtoTCP, verbs.FlowSpecTCP}, {"UDP over IPv4", model.TypeIPv4, model.ProtoUDP, verbs.FlowSpecUDP},
-		{"TCP over IPv6", model.TypeIPv6, model.ProtoTCP, verbs.FlowSpecTCP}, {"UDP over IPv6", model.TypeIPv6, model.ProtoUDP, verbs.FlowSpecUDP},
+		{"TCP over IPv4", roce.EtherTypeIPv4, ether.ProtoTCP, verbs.FlowSpecTCP}, {"UDP over IPv4", roce.EtherTypeIPv4, roce.ProtoUDP, verbs.FlowSpecUDP},
+		{"TCP over IPv6", roce.EtherTypeIPv6, ether.ProtoTCP, verbs.FlowSpecTCP}, {"UDP over IPv6", roce.EtherTypeIPv6, roce.ProtoUDP, verbs.FlowSpecUDP},
 	} {
 		p := *plain(s)
 		p.EtherType, p.Proto, p.TTL, p.SrcPort, p.DstPort = v.typ, v.proto, 64, 0x8d31, 0x4e25
 		p.SrcIP, p.DstIP = [16]byte{198, 18, 0, 1}, [16]byte{198, 18, 0, 2}
-		from := func(bit int) change { return func(p *model.Packet) { p.SrcPort ^= 1 << bit } }
-		to := func(bit int) change { return func(p *model.Packet) { p.DstPort ^= 1 << bit } }
-		other := func(p *model.Packet) { p.Proto = model.ProtoTCP + model.ProtoUDP - p.Proto }
-		neither := func(p *model.Packet) { p.Proto = 253 }
+		from := func(bit int) change { return func(p *ether.Packet) { p.SrcPort ^= 1 << bit } }
+		to := func(bit int) change { return func(p *ether.Packet) { p.DstPort ^= 1 << bit } }
+		other := func(p *ether.Packet) { p.Proto = ether.ProtoTCP + roce.ProtoUDP - p.Proto }
+		neither := func(p *ether.Packet) { p.Proto = 253 }
 		val := verbs.FlowFilter{SrcPort: p.SrcPort, DstPort: p.DstPort}
 		one := func(mask verbs.FlowFilter) []verbs.FlowSpec { return []verbs.FlowSpec{l4(v.spec, val, mask)} }
 		matches(c, s, v.name+", any port", one(verbs.FlowFilter{}), p, []change{other, neither}, []change{from(0), to(15)})
 		matches(c, s, v.name+", source", one(verbs.FlowFilter{SrcPort: 0xffff}), p, []change{from(0), from(7), from(8), from(15), other, neither}, []change{to(0), to(15)})
 		matches(c, s, v.name+", destination", one(verbs.FlowFilter{DstPort: 0xffff}), p, []change{to(0), to(7), to(8), to(15), other, neither}, []change{from(0), from(15)})
 		matches(c, s, v.name+", parts", one(verbs.FlowFilter{SrcPort: 0x8001, DstPort: 0x0ff0}), p, []change{from(0), from(15), to(5), to(11)}, []change{from(1), from(14), to(3), to(12)})
-		if v.typ == model.TypeIPv4 {
+		if v.typ == roce.EtherTypeIPv4 {
 			matches(c, s, v.name+", behind options", one(verbs.FlowFilter{SrcPort: 0xffff, DstPort: 0xffff}), p, []change{from(1), to(1)},
-				[]change{func(p *model.Packet) { p.Options = 1 }, func(p *model.Packet) { p.Options = 10 }})
+				[]change{func(p *ether.Packet) { p.Options = 1 }, func(p *ether.Packet) { p.Options = 10 }})
 		}
 	}
 }
@@ -160,11 +161,11 @@ func ports(c *spec.C) {
 func fragments(c *spec.C) {
 	s := steeredTwice(c)
 	p := *plain(s)
-	p.EtherType, p.Proto, p.TTL, p.SrcPort, p.DstPort = model.TypeIPv4, model.ProtoUDP, 64, 0x8d31, 0x4e25
+	p.EtherType, p.Proto, p.TTL, p.SrcPort, p.DstPort = roce.EtherTypeIPv4, roce.ProtoUDP, 64, 0x8d31, 0x4e25
 	p.SrcIP, p.DstIP = [16]byte{198, 18, 0, 1}, [16]byte{198, 18, 0, 2}
-	first := func(p *model.Packet) { p.More = true }
-	middle := func(p *model.Packet) { p.More, p.Offset = true, 185 }
-	last := func(p *model.Packet) { p.Offset = 1 }
+	first := func(p *ether.Packet) { p.More = true }
+	middle := func(p *ether.Packet) { p.More, p.Offset = true, 185 }
+	last := func(p *ether.Packet) { p.Offset = 1 }
 	val := verbs.FlowFilter{SrcPort: p.SrcPort, DstPort: p.DstPort}
 	addresses := ipv4(verbs.FlowFilter{SrcIP: p.SrcIP, DstIP: p.DstIP, Proto: p.Proto}, verbs.FlowFilter{SrcIP: ones(32), DstIP: ones(32), Proto: 0xff})
 	matches(c, s, "addresses", []verbs.FlowSpec{addresses}, p, nil, []change{first, middle, last})
@@ -176,7 +177,7 @@ func manyMasks(c *spec.C) {
 	const masks, values = 10, 3
 	s := steeredTwice(c)
 	p := *plain(s)
-	p.EtherType, p.Proto, p.TTL, p.SrcPort = model.TypeIPv4, model.ProtoUDP, 64, 7
+	p.EtherType, p.Proto, p.TTL, p.SrcPort = roce.EtherTypeIPv4, roce.ProtoUDP, 64, 7
 	p.SrcIP = [16]byte{198, 18, 0, 1}
 	rule := func(i, k int) verbs.FlowAttr {
 		a := with(kit.FlowOf(ipv4(verbs.FlowFilter{DstIP: [16]byte{198, 19, byte(i), byte(k)<<6 | 0x2a}}, verbs.FlowFilter{SrcIP: ones(i + 1), DstIP: ones(32)})), func(a *verbs.FlowAttr) { a.Priority = 1 })
@@ -214,10 +215,10 @@ func manyMasks(c *spec.C) {
 }
 
 // checksummed are packets of which a device knows checksums.
-func checksummed(s *kit.Steered) []model.Packet {
-	var l []model.Packet
-	for _, typ := range []uint16{model.TypeIPv4, model.TypeIPv6} {
-		for _, proto := range []uint8{model.ProtoTCP, model.ProtoUDP} {
+func checksummed(s *kit.Steered) []ether.Packet {
+	var l []ether.Packet
+	for _, typ := range []uint16{roce.EtherTypeIPv4, roce.EtherTypeIPv6} {
+		for _, proto := range []uint8{ether.ProtoTCP, roce.ProtoUDP} {
 			p := *plain(s)
 			p.EtherType, p.Proto, p.TTL, p.SrcPort, p.DstPort = typ, proto, 64, 7, 8
 			p.SrcIP, p.DstIP = [16]byte{198, 18, 0, 1, 5}, [16]byte{198, 18, 0, 2, 6}
@@ -227,7 +228,7 @@ func checksummed(s *kit.Steered) []model.Packet {
 	return l
 }
 
-func name(p *model.Packet) string {
+func name(p *ether.Packet) string {
 	return fmt.Sprintf("protocol %d of IPv%d, tagged: %v", p.Proto, p.IP(), p.Tagged)
 }
 
@@ -272,11 +273,11 @@ func filledChecksums(c *spec.C) {
 		for n := range 4 {
 			payload := c.Rand().Bytes(90 + n)
 			p.Tagged = n > 1
-			right := kit.BuildPacket(&p, payload)
+			right := p.Build(payload)
 			wrong := p
 			wrong.BadHeader, wrong.BadPayload = p.IP() == 4, true
 			send := func(flags verbs.SendFlags) []byte {
-				b := kit.BuildPacket(&wrong, payload)
+				b := wrong.Build(payload)
 				buf.Set(c, 0, b)
 				w := kit.Send(1, buf.SGE(0, len(b)))
 				w.Flags |= flags
@@ -285,7 +286,7 @@ func filledChecksums(c *spec.C) {
 				c.Equal("packets", len(got), 1)
 				return got[0].Bytes
 			}
-			c.True(name(&p)+": as it was without the flag", bytes.Equal(send(0), kit.BuildPacket(&wrong, payload)), "the packet has changed")
+			c.True(name(&p)+": as it was without the flag", bytes.Equal(send(0), wrong.Build(payload)), "the packet has changed")
 			got := send(verbs.SendIPCsum)
 			c.True(name(&p)+": filled in", bytes.Equal(got, right), "want %s, got %s", hex.EncodeToString(right), hex.EncodeToString(got))
 		}

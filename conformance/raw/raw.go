@@ -8,8 +8,8 @@ import (
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/conformance/kit"
-	"github.com/rdmasim/rdmasim/conformance/model"
 	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/roce/ether"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -53,8 +53,8 @@ func Register(s *spec.Suite) {
 var src = [6]byte{2, 0, 0, 0, 0, 1}
 
 // plain is a packet of the EtherType for experiments to the port.
-func plain(s *kit.Steered) *model.Packet {
-	return &model.Packet{DstMAC: s.MAC, SrcMAC: src, EtherType: kit.TypeExperimental}
+func plain(s *kit.Steered) *ether.Packet {
+	return &ether.Packet{DstMAC: s.MAC, SrcMAC: src, EtherType: kit.TypeExperimental}
 }
 
 // experimental is the rule of such packets, to which the last one of a kit.Steered does not belong.
@@ -65,7 +65,7 @@ func experimental() verbs.FlowAttr {
 }
 
 // build makes a packet with n bytes of payload.
-func build(c *spec.C, p *model.Packet, n int) []byte { return kit.BuildPacket(p, c.Rand().Bytes(n)) }
+func build(c *spec.C, p *ether.Packet, n int) []byte { return p.Build(c.Rand().Bytes(n)) }
 
 func lengths(c *spec.C) {
 	s := kit.NewSteered(c, 1)

@@ -5,8 +5,9 @@ import (
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/conformance/kit"
-	"github.com/rdmasim/rdmasim/conformance/model"
 	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/roce/ether"
 	"github.com/rdmasim/rdmasim/verbs"
 	"github.com/rdmasim/rdmasim/verbs/player"
 )
@@ -75,7 +76,7 @@ func refusedRules(c *spec.C) {
 	const none = 0
 	full := verbs.FlowFilter{Proto: 0xff}
 	tcp, udp := l4(verbs.FlowSpecTCP, verbs.FlowFilter{}, verbs.FlowFilter{}), l4(verbs.FlowSpecUDP, verbs.FlowFilter{}, verbs.FlowFilter{})
-	partly := kit.EthFlow(model.TypeIPv4)
+	partly := kit.EthFlow(roce.EtherTypeIPv4)
 	partly.Mask.EtherType = 0xff00
 	any4, any6 := ipv4(verbs.FlowFilter{}, verbs.FlowFilter{}), ipv6(verbs.FlowFilter{}, verbs.FlowFilter{})
 	for _, x := range []struct {
@@ -96,14 +97,14 @@ func refusedRules(c *spec.C) {
 		{"11 specs", kit.FlowOf(tag(1), tag(1), tag(1), tag(1), tag(1), tag(1), tag(1), tag(1), tag(1), tag(1), tag(1)), syscall.EINVAL},
 		{"a tag of 24 bits", kit.FlowOf(kit.EthFlow(kit.TypeExperimental), tag(1<<24-1)), none},
 		{"a tag of 25 bits", kit.FlowOf(kit.EthFlow(kit.TypeExperimental), tag(1<<24)), syscall.EINVAL},
-		{"IPv4 behind its EtherType", kit.FlowOf(kit.EthFlow(model.TypeIPv4), any4), none},
-		{"IPv4 before its EtherType", kit.FlowOf(any4, kit.EthFlow(model.TypeIPv4)), none},
-		{"IPv4 behind the EtherType of IPv6", kit.FlowOf(kit.EthFlow(model.TypeIPv6), any4), syscall.EINVAL},
-		{"IPv6 behind the EtherType of IPv4", kit.FlowOf(kit.EthFlow(model.TypeIPv4), any6), syscall.EINVAL},
+		{"IPv4 behind its EtherType", kit.FlowOf(kit.EthFlow(roce.EtherTypeIPv4), any4), none},
+		{"IPv4 before its EtherType", kit.FlowOf(any4, kit.EthFlow(roce.EtherTypeIPv4)), none},
+		{"IPv4 behind the EtherType of IPv6", kit.FlowOf(kit.EthFlow(roce.EtherTypeIPv6), any4), syscall.EINVAL},
+		{"IPv6 behind the EtherType of IPv4", kit.FlowOf(kit.EthFlow(roce.EtherTypeIPv4), any6), syscall.EINVAL},
 		{"IPv4 behind a part of its EtherType", kit.FlowOf(partly, any4), syscall.EINVAL},
-		{"TCP of IPv4 with that protocol", kit.FlowOf(ipv4(verbs.FlowFilter{Proto: model.ProtoTCP}, full), tcp), none},
-		{"UDP of IPv4 with the protocol TCP", kit.FlowOf(ipv4(verbs.FlowFilter{Proto: model.ProtoTCP}, full), udp), syscall.EINVAL},
-		{"UDP of IPv6 with the next header TCP", kit.FlowOf(ipv6(verbs.FlowFilter{Proto: model.ProtoTCP}, full), udp), syscall.EINVAL},
+		{"TCP of IPv4 with that protocol", kit.FlowOf(ipv4(verbs.FlowFilter{Proto: ether.ProtoTCP}, full), tcp), none},
+		{"UDP of IPv4 with the protocol TCP", kit.FlowOf(ipv4(verbs.FlowFilter{Proto: ether.ProtoTCP}, full), udp), syscall.EINVAL},
+		{"UDP of IPv6 with the next header TCP", kit.FlowOf(ipv6(verbs.FlowFilter{Proto: ether.ProtoTCP}, full), udp), syscall.EINVAL},
 		{"TCP and UDP", kit.FlowOf(tcp, udp), syscall.EINVAL},
 		{"a time to live", kit.FlowOf(ipv4(verbs.FlowFilter{TTL: 64}, verbs.FlowFilter{TTL: 0xff})), syscall.EOPNOTSUPP},
 		{"flags of IPv4", kit.FlowOf(ipv4(verbs.FlowFilter{IPFlags: 2}, verbs.FlowFilter{IPFlags: 2})), syscall.EOPNOTSUPP},
@@ -247,7 +248,7 @@ func defaults(c *spec.C) {
 	}
 	multicast := s.To[0].NewFlow(c, verbs.FlowAttr{Type: verbs.FlowMulticastDefault})
 	expect("the default of groups", nil, []int{0})
-	everything := s.To[1].NewFlow(c, verbs.FlowAttr{Type: verbs.FlowAllDefault, Priority: 3, Specs: []verbs.FlowSpec{kit.EthFlow(model.TypeIPv4)}})
+	everything := s.To[1].NewFlow(c, verbs.FlowAttr{Type: verbs.FlowAllDefault, Priority: 3, Specs: []verbs.FlowSpec{kit.EthFlow(roce.EtherTypeIPv4)}})
 	expect("and that of all", []int{1}, []int{0, 1})
 	normal := s.To[2].NewFlow(c, with(experimental(), func(a *verbs.FlowAttr) { a.Priority = lastPriority }))
 	expect("and a rule of the last priority", []int{2}, []int{2})
@@ -278,7 +279,7 @@ func multicastLast(c *spec.C) {
 
 	// Of IPv4 the destination decides, and its mask does not count.
 	q := plain(s)
-	q.EtherType, q.Proto, q.TTL = model.TypeIPv4, model.ProtoUDP, 1
+	q.EtherType, q.Proto, q.TTL = roce.EtherTypeIPv4, roce.ProtoUDP, 1
 	q.SrcIP, q.DstIP = [16]byte{198, 18, 0, 1}, [16]byte{198, 18, 0, 2}
 	packet = build(c, q, 100)
 	s.To[0].NewFlow(c, kit.FlowOf(ipv4(verbs.FlowFilter{SrcIP: q.SrcIP, DstIP: [16]byte{224, 0, 0, 9}}, verbs.FlowFilter{SrcIP: [16]byte{255, 255, 255, 255}})))

@@ -63,7 +63,7 @@ var allowed = map[string][]string{
 	"sim/mutant":                   {"prm", "roce", "sim", "verbs"},
 	"hw":                           {"verbs", "prm", "roce/fault", "roce/fault/wirerule", "internal/cli/outfile", "internal/cli/workers", "roce"},
 	"attach":                       {"verbs", "sim", "prm", "roce", "uapi", "internal/cli/outfile", "internal/cli/plain", "roce/fault", "roce/fault/wirerule"},
-	"conformance/model":            {"verbs"},
+	"conformance/model":            {"verbs", "roce", "roce/ether"},
 	"conformance":                  {"conformance/model", "verbs", "prm", "roce", "uapi", "conformance/report", "internal/cli/outfile", "roce/fault", "fixtures", "internal/cli/input", "internal/cli/rlimit", "internal/cli/workers"},
 	"workload":                     {"verbs", "workload/perftest/exchange"},
 	"experiment/table":             {"internal/cli/plain"},

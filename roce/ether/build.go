@@ -25,8 +25,8 @@ type Packet struct {
 	BadHeader, BadPayload bool
 }
 
-// version is that of IP; 0: another packet.
-func (p *Packet) version() int {
+// IP is the version of IP; 0: another packet.
+func (p *Packet) IP() uint8 {
 	switch p.EtherType {
 	case roce.EtherTypeIPv4:
 		return 4
@@ -36,9 +36,12 @@ func (p *Packet) version() int {
 	return 0
 }
 
-// ports says whether the packet has the header of TCP or UDP.
-func (p *Packet) ports() bool {
-	return p.version() != 0 && (p.Proto == ProtoTCP || p.Proto == roce.ProtoUDP) && (p.version() == 6 || p.Offset == 0)
+// Fragment says whether the packet is a part of a longer one, or may be.
+func (p *Packet) Fragment() bool { return p.IP() == 4 && (p.Offset != 0 || p.More) }
+
+// Ports says whether the packet has the header of TCP or UDP: of fragments the first has.
+func (p *Packet) Ports() bool {
+	return p.IP() != 0 && (p.Proto == ProtoTCP || p.Proto == roce.ProtoUDP) && (p.IP() == 6 || p.Offset == 0)
 }
 
 // Build returns the bytes of the packet with a payload. It computes checksums by itself, not as Headers does.
@@ -48,12 +51,12 @@ func (p *Packet) Build(payload []byte) []byte {
 		b = be.AppendUint16(be.AppendUint16(b, roce.EtherTypeVLAN), p.TCI)
 	}
 	b = be.AppendUint16(b, p.EtherType)
-	if p.version() == 0 {
+	if p.IP() == 0 {
 		return append(b, payload...)
 	}
 	body := p.body(payload)
 	at := len(b)
-	if p.version() == 6 {
+	if p.IP() == 6 {
 		b = append(b, make([]byte, roce.IPv6Size)...)
 		h := roce.IPv6(b[at:])
 		h.SetVersion(p.TOS, 0)
@@ -92,7 +95,7 @@ func (p *Packet) Build(payload []byte) []byte {
 
 // body is what is behind the header of IP.
 func (p *Packet) body(payload []byte) []byte {
-	if !p.ports() {
+	if !p.Ports() {
 		return payload
 	}
 	const tcpChecksum, udpChecksum = 16, 6
@@ -110,7 +113,7 @@ func (p *Packet) body(payload []byte) []byte {
 	}
 	b = append(b, payload...)
 	n := 16
-	if p.version() == 4 {
+	if p.IP() == 4 {
 		n = 4
 	}
 	pseudo := append(append([]byte(nil), p.SrcIP[:n]...), p.DstIP[:n]...)
