@@ -154,8 +154,8 @@ func (p Place) size(axis string) float64 {
 }
 
 // Beyond says in what a load goes more than twice as far as all others of its kind of verb, or a way that none of them goes, such as "pages
-// (5242880, at most 10240)" or "on_demand (explicit, in none)". Those
-// of its profile count; if there are none, the load goes beyond them in its profile, and those of all profiles count.
+// (5242880, at most 10240)" or "on_demand (explicit, in none)". Those of its profile count; if there are none, the load goes beyond them in
+// its profile, and those of all profiles count.
 func (p Place) Beyond(others []Place) (all []string) {
 	alike := slices.DeleteFunc(slices.Clone(others), func(q Place) bool { return p.kind() != "" && q.kind() != "" && p.kind() != q.kind() })
 	own := slices.DeleteFunc(slices.Clone(alike), func(q Place) bool { return p.Words["profile"] != q.Words["profile"] })
