@@ -272,6 +272,17 @@ func needs(t *testing.T, programs ...string) {
 	}
 }
 
+// needsLibrary skips a test that compiles a program of libibverbs and libmlx5 where these are missing, but for `make test`.
+func needsLibrary(t *testing.T) {
+	t.Helper()
+	_, noGCC := osexec.LookPath("gcc")
+	_, noHeader := os.Stat("/usr/include/infiniband/mlx5dv.h")
+	_, noDriver := os.Stat("/etc/libibverbs.d/mlx5.driver")
+	if os.Getenv(needEnv) == "" && (noGCC != nil || noHeader != nil || noDriver != nil) {
+		t.Skipf("needs gcc, libibverbs-dev and ibverbs-providers; with %s=1, as make test sets it, they must be there", needEnv)
+	}
+}
+
 // canListen skips a test where the machine does not allow system calls to be supervised.
 func canListen(t *testing.T) {
 	t.Helper()

@@ -32,6 +32,7 @@ var built struct {
 // compile builds a program of testdata, once for all tests.
 func compile(t *testing.T, name string) string {
 	t.Helper()
+	needsLibrary(t)
 	built.Lock()
 	defer built.Unlock()
 	if built.paths[name] != "" {

@@ -90,13 +90,7 @@ func head(program string) string {
 // buildPosts compiles testdata/posts.c.
 func buildPosts(t *testing.T) string {
 	t.Helper()
-	const header = "/usr/include/infiniband/mlx5dv.h"
-	_, noGCC := osexec.LookPath("gcc")
-	_, noHeader := os.Stat(header)
-	_, noDriver := os.Stat("/etc/libibverbs.d/mlx5.driver")
-	if os.Getenv(needEnv) == "" && (noGCC != nil || noHeader != nil || noDriver != nil) {
-		t.Skipf("needs gcc, libibverbs-dev and ibverbs-providers; with %s=1, as make test sets it, they must be there", needEnv)
-	}
+	needsLibrary(t)
 	bin := filepath.Join(t.TempDir(), "posts")
 	if out, err := osexec.Command("gcc", "-O2", "-Wall", "-Werror", "-o", bin, "testdata/posts.c", "-libverbs", "-lmlx5").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
