@@ -209,6 +209,9 @@ func (f *full) Write(p []byte) (int, error) {
 
 // Whatever write of a command fails, its exit status and standard error say so.
 func TestOutputThatCannotBeWritten(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	for _, args := range [][]string{{"list"}, {"list", "--capabilities"}, {"list", "RC", "--format", "json"}, {"show", "RC-012"}, {"wire", "--rules"},
 		{"mutants", "--list"}, {"--version"}, {"--help"}, {"--label-filter", "CQ-001"}, {"-v", "--label-filter", "CQ-001"}} {
 		code, out, _ := command(t, args...)

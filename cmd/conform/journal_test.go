@@ -93,6 +93,9 @@ func children(t *testing.T, of int) []string {
 
 // A run that was killed is recovered: its record has the cases that had finished, as the whole run has them.
 func TestKilledRunIsRecovered(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	var dir string
 	at := func(name string) string { return filepath.Join(dir, name) }
 	args := []string{"--target=sim", "--label-filter", "CQ || PD", "--parallel", "2"}
@@ -254,7 +257,7 @@ func TestEachOperationOnOutputsMayFail(t *testing.T) {
 	whole := map[string][]byte{}
 	step := 1
 	if testing.Short() {
-		step = 4
+		step = 12
 	}
 	for n := 0; ; n += step {
 		calls, failed := 0, ""
@@ -312,6 +315,9 @@ func TestEachOperationOnOutputsMayFail(t *testing.T) {
 
 // A page and captures are written whole or not at all, and what failed is named.
 func TestEachOperationOnPagesAndCapturesMayFail(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", t.TempDir())
 	t.Setenv("CONFORM_MUTANTS", os.Args[0]) // the test binary is the worker

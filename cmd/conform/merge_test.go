@@ -19,6 +19,9 @@ import (
 
 // The parts of a run, in any order and one of them twice, give the report of the whole run.
 func TestPartsMakeTheWhole(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	const filter = "PD || ATOM-001"

@@ -67,6 +67,9 @@ func TestTwoOutputsWithOnePathAreRefused(t *testing.T) {
 
 // With --report - or --junit - standard output is the report alone, and what is for people goes to standard error.
 func TestReportToStandardOutput(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	t.Setenv("CONFORM_TEST_PROGRAM", "1")
 	dir := t.TempDir()
 	run := func(args ...string) (stdout, stderr []byte) {
@@ -193,6 +196,9 @@ func TestFoldersOfKilledWorkersAreRemoved(t *testing.T) {
 
 // Standard output and error that nobody reads, a pipe that is full or a terminal that is stopped, do not keep a command that was asked to end.
 func TestUnreadTextsDoNotHoldTheEnd(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	never := make(chan struct{})
 	defer close(never)
 	full := writerFunc(func([]byte) (int, error) { <-never; return 0, syscall.EPIPE })
@@ -214,6 +220,9 @@ func TestUnreadTextsDoNotHoldTheEnd(t *testing.T) {
 
 // One output that cannot be written at the end does not take the table and the other outputs with it.
 func TestOutputThatIsLostLeavesTheRest(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	for _, flag := range []string{"--report", "--junit", "--html", "--pcap", "--trace"} {
 		dir := t.TempDir()
 		all := map[string]string{}

@@ -24,6 +24,9 @@ func ownProfile(t *testing.T, name, interval string) string {
 // --profile takes a file, as that of rdmasim does. The record has the name in it and its hash, the command that runs a case again its
 // path, and what the profile that it extends may lack it may lack too.
 func TestProfileOfAFile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	path, dir := ownProfile(t, "my-card", "20ns"), t.TempDir()
 	file := filepath.Join(dir, "run.json")
 	run := func(file, profile, filter string) report.Run {

@@ -17,6 +17,9 @@ const publishedCases = "card faults || DEV-026"
 // TestSimulatorIsAsPublished runs on the simulator all that others have measured on cards and made public, and compares it with their
 // values, each of which must be of a step that there is.
 func TestSimulatorIsAsPublished(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	for name, profile := range map[string]string{"connectx-5": "connectx-5", "connectx-6": "../../fixtures/loop/connectx-6-roce.yaml"} {
 		t.Run(name, func(t *testing.T) {
 			file, out := "../../fixtures/recordings/published-"+name+".yaml", filepath.Join(t.TempDir(), "run.json")

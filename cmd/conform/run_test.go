@@ -39,6 +39,9 @@ func readRun(t *testing.T, path string) (report.Run, []byte) {
 // The same seed gives the same files, whatever the number of workers is and whether
 // programs run ahead; another seed gives others.
 func TestEqualRunsAreEqualFiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	dir := t.TempDir()
 	runs := map[string][]string{"a": nil, "b": {"--parallel", "1"}, "c": {"--lockstep"}, "d": {"--seed", "2"}}
 	files := map[string][3][]byte{}

@@ -13,6 +13,9 @@ import (
 // What conform --pcap writes of the cases that move data is whole and decodes, and
 // each frame says whose case it is; and what the simulator sends obeys the rules. What the cases find is not this test's matter.
 func TestCapture(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	for _, profile := range []string{"connectx-5", "connect-ib"} {
 		t.Run(profile, func(t *testing.T) { testCapture(t, profile) })
 	}

@@ -54,6 +54,9 @@ func TestCalibrateScriptBelowExec(t *testing.T) {
 // perftest prints zeros where it cannot measure the frequency of the clock, as on a busy machine. The script repeats such a test, all its
 // programs together, and leaves no file of one that never measured anything.
 func TestMeasureCardRepeats(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	script, err := filepath.Abs("../../scripts/measure-card")
 	if err != nil {
 		t.Fatal(err)

@@ -91,6 +91,9 @@ func TestNoOutputIsNamedDash(t *testing.T) {
 // When the n-th operation on an output fails, the exit status says so, the error names the file, and each file
 // is whole or not there.
 func TestEachOperationOnOutputsMayFail(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	whole := map[string][]byte{}
 	for n := 0; ; n++ {
 		dir := t.TempDir()
@@ -229,6 +232,9 @@ func TestOutputToAPipe(t *testing.T) {
 
 // Standard output and error that nobody reads, a pipe that is full or a terminal that is stopped, do not keep a command that was asked to end.
 func TestUnreadTextsDoNotHoldTheEnd(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	never := make(chan struct{})
 	defer close(never)
 	full := writerFunc(func([]byte) (int, error) { <-never; return 0, syscall.EPIPE })

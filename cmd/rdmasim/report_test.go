@@ -38,6 +38,9 @@ func content(t *testing.T, path string) string {
 
 // A run is compared with records of an earlier one in any form that a run writes them, and bounds hold for changes.
 func TestAgainstAnEarlierRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	t.Setenv(storeVariable, t.TempDir())
 	dir := t.TempDir()
 	file := written(t, filepath.Join(dir, "brief.yaml"), brief)

@@ -10,6 +10,9 @@ import (
 // The runs of tasks that the cluster has ended are named in the answer and on stderr, with the reason, what to do, and the command that runs one
 // alone; what was done before is kept. The cluster is a script here; scripts/slurm-sweep has a real one.
 func TestRunsThatAClusterLost(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	for _, c := range []struct{ state, log, want string }{
 		{"TIMEOUT", "shard 0/1: 1 known", "task 0 ended as TIMEOUT: it took longer than its task may: give more with --time"},
 		{"OUT_OF_MEMORY", "", "task 0 ended as OUT_OF_MEMORY: it took more memory than its task has: give more with --mem"},

@@ -37,6 +37,9 @@ func TestMatrixCountsKills(t *testing.T) {
 
 // A mutant that none of a part of its pairs kills meets the other cases as well, and one that a pair kills does not.
 func TestPartOfTheMatrixHuntsOn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	h := testHunt(t, DefaultWall)
 	h.wanted, h.all = func(_ mutant.Mutant, id string) bool { return id == "CQ-001" }, true
 	mutants := []mutant.Mutant{{Name: "dies at once", Area: "CQ"}, {Name: "dies elsewhere", Area: "DEV"}, {Name: "survives", Area: "DEV"}}

@@ -98,6 +98,9 @@ func testHunt(t *testing.T, wall time.Duration) *hunt {
 // A mutant is killed by an assertion and by nothing else, in whatever way its cases end,
 // and none of them ends the run.
 func TestEveryMutantHasItsFate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	tests := []struct {
 		m                 mutant.Mutant
 		outcome, id, step string
@@ -140,6 +143,9 @@ func TestEveryMutantHasItsFate(t *testing.T) {
 // A case that hangs in real time is an error of the mutant. On a busy machine the worker itself
 // may need longer than a short limit, so it is raised until the worker has come to the case.
 func TestMutantThatHangs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	for wall := time.Second; ; wall *= 4 {
 		fates, err := testHunt(t, wall).run(context.Background(), []mutant.Mutant{{Name: "hangs", Area: "DEV"}}, 1, func(fate) {})
 		if err == nil && fates[0].outcome == Failed && strings.HasPrefix(fates[0].reason, "DEV-003: killed: it hung") {

@@ -9,6 +9,9 @@ import (
 
 // The deregistrations of check 13 come as often before a window as in it: one half as long gives the same share of misses.
 func TestChurnFigureHasSettled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	all, err := loadValidations(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)

@@ -76,6 +76,9 @@ func valueOf(value string, outs map[string][2]*experiment.Outcome, i int, counts
 
 // TestFiguresInLongerWindows: a figure of validate is what it is in a longer window.
 func TestFiguresInLongerWindows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	all, err := loadValidations(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,9 @@ import (
 
 // A recorded sweep gives the bytes of one by workers, with seeds and samples too, and its capture names each run.
 func TestRecordedSweep(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	const faulty = "name: q\nfaults: [{do: drop, direction: requests, flow: 1, packet: 5, iteration: 1}]\n" +
 		"traffic: [{name: writes, messages: 10}, {name: pings, cores: [0], measure: latency, messages: 10}]\n"
 	for _, f := range []Flags{

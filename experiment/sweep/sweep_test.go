@@ -288,6 +288,9 @@ func TestNonsenseIsMadeAgain(t *testing.T) {
 
 // A worker that crashes, hangs, is killed or needs too much memory loses one point, which is named; the same call makes it up.
 func TestLostPoints(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	for what, want := range map[string]string{
 		"crash 2":  "its worker crashed (exit status 2): panic: in the simulator",
 		"kill 2":   "its worker was killed (SIGKILL)",
