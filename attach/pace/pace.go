@@ -1,6 +1,6 @@
-// Package pace lets the virtual time of a simulation that real software drives pass at the pace of the wall clock,
-// as far as it must: what a device does takes no real time beside the simulator's own computing, but the pauses
-// between are waited out, since in them the software does what the device waits for.
+// Package pace ties the virtual time of a simulation that real software drives to the wall clock, as far as it
+// must: the work of a device takes no real time beyond the simulator's own computing, but the pauses between are
+// waited out, so that the software can do what the device waits for.
 package pace
 
 import (

@@ -3,9 +3,10 @@
 // function (package vfiouser) and passes on what its guest reads and writes of the function's registers, the guest's
 // memory and the vectors of its interrupts.
 //
-// What is here is what lies between the protocol and sim/hca: the configuration space, the initialisation segment
-// with the command queue, and the memory of the guest as memory behind a pcie.Link. The device sees the same as in
-// any other run. The guest runs in real time, so that a run is not repeatable: determinism ends at this seam.
+// The package holds what lies between the protocol and sim/hca: the configuration space, the initialisation
+// segment with the command queue, and the memory of the guest as memory behind a pcie.Link. The device sees the
+// same as in any other run. The guest runs in real time, so that a run is not repeatable: determinism ends at
+// this seam.
 //
 // One lock guards all that is simulated. The goroutine of a connection holds it while it carries out a request; the
 // pacer's goroutine takes it when the device has something to do by itself.

@@ -22,8 +22,8 @@ func newGaps() *cobra.Command {
 		Use:   "gaps REPORT.json...",
 		Short: "List the cases that ran in none of several runs",
 		Long: "gaps reads the reports of runs, such as those of one stack on devices of several kinds, and lists the cases of this suite that\n" +
-			"none of them ran: those that are not-run in each, or in none. A case whose call was refused (unsupported) has run. Those that need\n" +
-			"what the machine itself lacks (--machine-lacks) are counted apart.\n" +
+			"none of them ran: each report lacks such a case or has it as not-run. A case whose call was refused (unsupported) has run.\n" +
+			"Cases that need what the machine itself lacks (--machine-lacks) are counted apart.\n" +
 			"Exit status: 0, or 1 when there are more such cases than --at-most, 2 wrong usage.",
 		Example: "  conform gaps roce.json infiniband.json --at-most 40",
 		RunE: func(cmd *cobra.Command, names []string) error {

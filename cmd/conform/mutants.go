@@ -52,8 +52,8 @@ func newMutants() *cobra.Command {
 			"Mutants of area KCQ break a rule of the kernel's completion models, which no case reaches: counts of interrupts, polls and\n" +
 			"wake-ups that follow from the kernel's source are compared instead.\n" +
 			"--matrix runs every case on each mutant. Each case of strength E or S must kill a mutant, or fixtures/mutants/rows.yaml\n" +
-			"must say why it does not. With --every 10 only a fixed tenth of the pairs runs that kill in the committed matrix, and\n" +
-			"one pair of each case: these must still kill.\n" +
+			"must say why it does not. With --every 10 it runs only a fixed tenth of the pairs that kill in the committed matrix, and\n" +
+			"one pair of each case; these must still kill.\n" +
 			"Exit status: 0 every mutant is killed or explained in fixtures/mutants/survivors.yaml, 1 a mutant is neither, or is both,\n" +
 			"or a case kills none and is not explained, or kills one and is, 2 wrong usage, 130 interrupted.",
 		Example: "  conform mutants\n  conform mutants --filter RC,'mr-*' --report mutants.json\n  conform mutants --matrix --every 10\n" +
@@ -70,7 +70,7 @@ func newMutants() *cobra.Command {
 	f.StringSliceVar(&o.filter, "filter", nil, "run mutants with these `NAMES` or of these areas; * stands for any characters")
 	f.StringVar(&o.report, "report", "", "write the outcome of each mutant as JSON to `FILE`; - is standard output, and the table goes to standard error")
 	f.StringVar(&o.profile, "profile", simulator.DefaultProfile, profileHelp+", for mutants that do not choose one")
-	f.Uint64Var(&o.seed, "seed", 1, "root of everything random in the runs")
+	f.Uint64Var(&o.seed, "seed", 1, "seed of all random choices")
 	f.IntVar(&o.parallel, "parallel", processors(), "number of mutants that run at once")
 	f.BoolVar(&o.list, "list", false, "list the mutants, and run nothing")
 	f.BoolVar(&o.matrix, "matrix", false, "run every case on each mutant and count those that kill it")

@@ -68,7 +68,7 @@ func newRandom() *cobra.Command {
 	f.StringSliceVar(&o.profiles, "profile", []string{simulator.DefaultProfile}, "`PROFILES` of the simulated device, by name or path of a file that ends in .yaml: one, or two that are compared")
 	f.StringVar(&o.mutant, "mutant", "", "compare the simulator with a simulator that breaks this rule (conform mutants --list)")
 	f.IntVar(&o.programs, "programs", 200, "number of programs to draw")
-	f.Uint64Var(&o.seed, "seed", 1, "root of the draws")
+	f.Uint64Var(&o.seed, "seed", 1, "seed of all random choices")
 	f.StringVar(&o.program, "program", "", "run this program, as it was printed, instead of drawing some")
 	f.DurationVar(&o.shrink, "shrink", time.Minute, "time for the search for a smaller program with the same difference")
 	f.BoolVar(&o.coverage, "coverage", false, "print which operations met which states of the model")

@@ -279,7 +279,8 @@ func validateCommand() *cobra.Command {
 		Short: "Compare the simulator with published figures",
 		Long: `Runs the checks that come with the program, or those of the given files, and prints each
 published figure beside the simulator's. The exit status is 1 if a figure is out of its
-tolerance and not marked as a known miss, or is marked as one and within its tolerance.`,
+tolerance and not marked as a known miss, or is marked as one and has drifted or is within
+its tolerance.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := checkFormat(format); err != nil {
 				return err

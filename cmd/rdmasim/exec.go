@@ -122,7 +122,7 @@ the program cannot be started.`,
 	f.IntVar(&cfg.Devices, "devices", 1, "number of adapters; a cable joins two, a switch joins more")
 	f.IntVar(&cfg.Guests, "guests", 0, "number of functions for virtual machines on the same network (rdmasim vm --connect)")
 	f.StringVar(&cfg.Socket, "socket", "", "`PATH` of the socket of the guest's function; several have PATH.0, PATH.1 and so on")
-	f.StringSliceVar(&wires, "wire", nil, "join the device with those of other machines by RoCE v2 on UDP port 4791 of this `ADDRESS` of the machine, such as udp:192.0.2.1, by which peers find the device, or by an Ethernet: dgram:LOCAL-REMOTE@ADDRESS (frames in UDP datagrams, as QEMU has them), tap:NAME@ADDRESS (docs/multihost.md)")
+	f.StringSliceVar(&wires, "wire", nil, "join the device with those of other machines at this `ADDRESS`, by which peers find it: udp:192.0.2.1 is RoCE v2 on UDP port 4791 of that address of this machine, dgram:LOCAL-REMOTE@IP (frames in UDP datagrams, as QEMU has them) and tap:NAME@IP are on an Ethernet (docs/multihost.md)")
 	f.IntVar(&cfg.WireMTU, "mtu", 0, mtuHelp)
 	f.StringSliceVar(&allow, "allow", nil, "with --wire: take datagrams only from this `NETWORK`, such as 192.0.2.0/24, or address, and send only there; may be repeated")
 	f.Uint64Var(&cfg.Seed, "seed", 1, "seed of the device's random choices")

@@ -65,7 +65,7 @@ func (f *adapterFlags) add(c *cobra.Command) {
 	s.StringVar(&f.cfg.Pcap, "pcap", "", "write the frames to this pcapng `FILE`, with virtual time in nanoseconds")
 	input.SizeVar(s, &f.cfg.PcapLimit, "pcap-limit", 64<<20, "end the capture after this `SIZE` of frames; 0: no limit")
 	s.StringVar(&f.faults, "fault", "", "inject the faults on the wire of this YAML `FILE` (docs/wire.md)")
-	s.DurationVar(&f.cfg.BlueFlame, "blueflame", 0, "offer BlueFlame: hold the stores to a register for up to this `DURATION` (default 1ms), until a push is whole; doorbells come so much later")
+	s.DurationVar(&f.cfg.BlueFlame, "blueflame", 0, "offer BlueFlame: hold the stores to a register for up to this `DURATION` (default 1ms), until a push is whole; doorbells are delayed by as much")
 	s.Lookup("blueflame").NoOptDefVal = "1ms"
 	s.BoolVarP(&f.cfg.Verbose, "verbose", "v", false, "print a line for each command of the driver")
 }

@@ -1,6 +1,7 @@
-// Package random draws programs of verbs, runs each on two targets and compares what the verbs contract fixes: what calls
-// return, the completions of each queue in their order, and the bytes in memory. If the targets differ, it searches for a
-// smaller program with the same difference, and writes that as a case for the suite.
+// Package random draws programs of verbs and runs each on one target or two. Package model judges every result; with two
+// targets random also compares what the verbs contract fixes: what calls return, the completions of each queue in their
+// order, and the bytes in memory. If a program shows a difference, random searches for a smaller one that shows it too,
+// and writes it as a case for the suite.
 package random
 
 import (

@@ -1,7 +1,7 @@
-// Package nic is what a project of its own brings to the conformance suite: a verbs
-// implementation at its beginning. Its device can be listed, opened and queried,
-// and has protection domains; all else it inherits from the Unimplemented types of package
-// verbs, which refuse with EOPNOTSUPP. The test beside it runs the suite on it.
+// Package nic is what another project brings to the conformance suite: the beginning of a
+// verbs implementation. Its device can be listed, opened and queried, and has protection
+// domains; all else it inherits from the Unimplemented types of package verbs, which
+// refuse with EOPNOTSUPP. The test beside it runs the suite on it.
 package nic
 
 import (

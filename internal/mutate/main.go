@@ -1,4 +1,4 @@
-// Command mutate makes mutants of the simulator by machine and has the suite judge them: every case that comes to one, and drawn programs.
+// Command mutate makes mutants of the simulator by machine and has the suite judge them: every case that reaches one, and drawn programs.
 // All mutants of a sample are compiled into one program, each asleep until its number is set, so that a mutant costs a run and no build.
 // scripts/mutate runs it; docs/mutants.md shows what it found.
 package main

@@ -2,9 +2,9 @@
 // responder, completions and events. It sees only bytes: register writes, mailboxes,
 // DMA and frames.
 //
-// The files stand on floors. A file uses those below it only, and a test
-// (internal/layering) checks it with the type checker; what lies below and must call what lies above declares an interface of one to
-// three methods for it. From the bottom:
+// The files stand in layers. A file uses only those below it, and a test
+// (internal/layering) checks it with the type checker; what lies below and must call what
+// lies above declares an interface of one to three methods for it. From the bottom:
 //
 //   - core: engine, bus, parameters, counters, event handlers. Every unit holds it, none the Device.
 //   - units.go, what all QPs share: the frames under way and the room that they take, the port and

@@ -1,6 +1,6 @@
 // Package mgmt has the agents that firmware runs on the nodes of an InfiniBand subnet: that of subnet management (SMA, IBTA Vol. 1,
-// 14.2.5), which answers SMPs, and that of performance management (PMA, 16.1). They answer datagrams in place; how these come and go is
-// not theirs. M_Keys are kept and not checked.
+// 14.2.5), which answers SMPs, and that of performance management (PMA, 16.1). They answer datagrams in place and do not carry
+// them. M_Keys are kept and not checked.
 package mgmt
 
 import (

@@ -1,7 +1,6 @@
-// Package mkey is the device's translation: memory keys, the checks that an access passes,
-// and the way from a key and an address to physical memory. An entry of a key is present or
-// absent. Of a key whose entries carry rights, an access that meets an absent entry, or one without the right, is a page
-// fault (sim/odp), and of others a bad access.
+// Package mkey is the device's translation: memory keys, the checks that an access passes, and the way from a key and an
+// address to physical memory. An entry of a key is present or absent. If the entries of a key carry rights, an access
+// that meets an absent entry, or one without the right, is a page fault (sim/odp); with other keys it is a bad access.
 package mkey
 
 import (

@@ -1,6 +1,6 @@
-// Package mutant is the list of simulators that break one rule of the device, the driver
-// or the library each. The conformance suite must notice every one of them: "conform
-// mutants" runs it on each. Those of the kernel's completion models have counts to notice them.
+// Package mutant is the list of simulators that break one rule of the device, the driver or the
+// library each. The conformance suite must notice every one of them: "conform mutants" runs it
+// on each. Counts notice those of the kernel's completion models.
 //
 // Most rules can be broken from outside, at an interface between two units: the face of
 // the device (registers and commands), the bus, the wire. Those that cannot are switches

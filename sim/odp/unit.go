@@ -1,7 +1,7 @@
 // Package odp is the page-fault unit of the device. An access of a queue that meets an absent page becomes an event
 // for the driver; the queue's side waits until the driver has answered the event's token by PAGE_FAULT_RESUME.
 //
-// What a queue does meanwhile is the queue's own affair (sim/hca); which entries of a key are absent is that of sim/mkey.
+// What a queue does meanwhile is up to sim/hca; sim/mkey knows which entries of a key are absent.
 package odp
 
 import (

@@ -1,10 +1,10 @@
 // Package rule names the rules that a mutant can break inside the device, the driver
-// model or the library: those that no wrapper at an interface of theirs can break from
+// model or the library: those that no wrapper at one of their interfaces can break from
 // outside. A mutant is a run that breaks one; the suite must notice (sim/mutant).
 //
 // Only a build with the tag mutants can break any. In every other build Broken is a type
 // of size zero whose Has is the constant false, so that the compiler removes whatever
-// hangs on it.
+// depends on it.
 package rule
 
 import "fmt"

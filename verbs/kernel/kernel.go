@@ -1,6 +1,6 @@
-// Package kernel is what a program in the kernel has of completions: the CQs of ib_core (include/rdma/ib_verbs.h: ib_alloc_cq,
-// ib_create_cq, ib_poll_cq, ib_req_notify_cq, ib_process_cq_direct, ib_cq_pool_get), threads, spinlocks and wait queues. Only the
-// simulator has it: no device lets a program outside the kernel choose how the kernel polls.
+// Package kernel has what a program in the kernel uses to handle completions: the CQs of ib_core (include/rdma/ib_verbs.h:
+// ib_alloc_cq, ib_create_cq, ib_poll_cq, ib_req_notify_cq, ib_process_cq_direct, ib_cq_pool_get), threads, spinlocks and wait
+// queues. Only the simulator has it: no device lets a program outside the kernel choose how the kernel polls.
 package kernel
 
 import "time"

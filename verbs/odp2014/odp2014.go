@@ -1,6 +1,7 @@
-// Package odp2014 is on-demand paging by the names, values and meanings that it had when it was proposed, for programs that were
-// written to them: a thin layer over today's calls. Its only source are the slides "On Demand Paging update" (OpenFabrics
-// workshop 2014); no public header has these names. What the slides leave open is said to be assumed.
+// Package odp2014 is on-demand paging by the names, values and meanings that it had when it was
+// proposed, for programs that were written to them: a thin layer over today's calls. Its only source
+// is the slides "On Demand Paging update" (OpenFabrics workshop 2014); no public header has these
+// names. Comments say what is assumed where the slides leave something open.
 package odp2014
 
 import (

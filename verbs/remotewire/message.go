@@ -3,7 +3,7 @@
 // guest and its host that is a port of virtio-serial, and between a program below rdmasim exec and its supervisor a socket.
 //
 // A message is a line of JSON. The client asks, and the server answers each question in order, frames in several
-// lines. What lies in the stream from an earlier client that was killed is skipped, by the number of the question.
+// lines. What an earlier client that was killed has left in the stream is skipped, by the number of the question.
 package remotewire
 
 import (

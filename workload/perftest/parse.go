@@ -1,6 +1,6 @@
 // Package perftest reads what the programs of linux-rdma/perftest print: ib_write_bw, ib_read_lat and their kin, of the
-// versions 6.06 (perftest 4.5, as Debian 12 has it) and 6.29, which print the same tables. It has the numbers with the line
-// that each stands in, and the configuration that the header shows.
+// versions 6.06 (perftest 4.5, as Debian 12 has it) and 6.29, which print the same tables. It gives each number with its
+// line, and the configuration that the header shows.
 package perftest
 
 import (

@@ -1,11 +1,11 @@
 //go:build linux
 
 // Package ucm is an open channel file of rdma_cm (/dev/infiniband/rdma_cm): it carries out the commands that a program writes to it
-// by those of the connection manager's model (sim/kernel/cm). The order of its checks is that of ucma_write and of the commands
-// in core/ucma.c of Linux 6.12.
+// by calls of the connection manager's model (sim/kernel/cm). The order of its checks is that of ucma_write and of the commands in
+// core/ucma.c of Linux 6.12.
 //
-// Everything here runs on the thread of the engine. A GET_EVENT for which there is no event ends with ErrWait: who serves the file
-// takes it up again when there is one.
+// Everything here runs on the thread of the engine. A GET_EVENT for which there is no event ends with ErrWait: whoever serves the
+// file repeats it when there is one.
 package ucm
 
 import (

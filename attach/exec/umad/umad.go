@@ -3,8 +3,8 @@
 // Package umad is an open umad file (/dev/infiniband/umadN): it carries out the calls, writes and reads of a program by those of the
 // model (sim/kernel/umad). The order of its checks is that of core/user_mad.c of Linux 6.12.
 //
-// Everything here runs on the thread of the engine. A read for which there is no message ends with ErrWait: who serves the file takes
-// it up again when there is one.
+// Everything here runs on the thread of the engine. A read for which there is no message ends with ErrWait: whoever serves the file
+// repeats it when there is one.
 package umad
 
 import (

@@ -1,7 +1,7 @@
-// Package store keeps results of simulations in a plain folder, one small file each, by what decides them: an address is a
-// hash of the scenario with every setting, of the profile's values, of the seed and of the version of the model. Nothing is
-// changed in place. A file is put there by a rename and has a checksum, so several processes and machines may use a folder at
-// once, and a file that a loss of power cut off counts as missing.
+// Package store keeps results of simulations in a plain folder, one small file each, under an address: a hash of the
+// scenario with every setting, of the profile's values, of the seed and of the version of the model. Nothing is changed in
+// place. A file is put there by a rename and has a checksum, so several processes and machines may use a folder at once,
+// and a file that a loss of power cut off counts as missing.
 package store
 
 import (

@@ -1,5 +1,5 @@
-// Package link makes frames of Ethernet of captured packets with other link headers. It is apart from package pcap because what writes captures
-// does not need it, and gopacket's tables of layers take each process longer to fill than the rest of its start.
+// Package link makes frames of Ethernet of captured packets with other link headers. It is separate from package pcap because programs that
+// only write captures do not need it, and filling gopacket's tables of layers takes longer than the rest of a process's start.
 package link
 
 import (

@@ -1,6 +1,6 @@
-// Package dcqcn is the arithmetic of DCQCN (Zhu et al., SIGCOMM 2015): its parameters, and the
-// rate at which the reaction point of a QP lets it send. When events are, and what a packet
-// is, the device says (sim/hca).
+// Package dcqcn is the arithmetic of DCQCN (Zhu et al., SIGCOMM 2015): its parameters, and
+// the rate at which the reaction point of a QP lets it send. The device (sim/hca) says when
+// events happen, and what a packet is.
 package dcqcn
 
 import (

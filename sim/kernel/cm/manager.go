@@ -1,10 +1,10 @@
-// Package cm is the connection manager of a machine, in Linux's three layers. ib_cm has communication IDs, states, timers and the
-// datagrams on QP1 (core/cm.c; files port.go and conn*.go); rdma_cm has addresses, ports, port spaces, the resolution of addresses
-// and routes, and the header of IP in private data (core/cma.c, core/addr.c; files id*.go, ports.go, route.go); ucma has the files of
-// programs, their ids and queues of events (core/ucma.c; files file.go and user*.go). Each calls those before it only, and is
-// called by those through one function. Functions named in comments are those of Linux 6.12.
+// Package cm is the connection manager of a machine, in Linux's three layers. ib_cm has communication IDs, states, timers and
+// the datagrams on QP1 (core/cm.c; files port.go and conn*.go); rdma_cm has addresses, ports, port spaces, the resolution of
+// addresses and routes, and the header of IP in private data (core/cma.c, core/addr.c; files id*.go, ports.go, route.go);
+// ucma has the files of programs, their ids and queues of events (core/ucma.c; files file.go and user*.go). Each layer calls
+// only those before it, and they call it through one function. Functions named in comments are those of Linux 6.12.
 //
-// Neighbours come from the tables of the testbed: nothing is asked on the wire. Of datagrams on QP1 all is on the wire.
+// Neighbours come from the tables of the testbed: nothing is asked on the wire. Datagrams on QP1 all cross the wire.
 //
 // On InfiniBand addresses are those of IPoIB's interface; paths and multicast groups are the subnet administrator's (core/sa_query.c,
 // core/multicast.c; files sa.go and ib*.go).

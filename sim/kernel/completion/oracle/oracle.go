@@ -1,6 +1,6 @@
-// Package oracle holds the models of completions to what follows from the kernel's source: how many interrupts, arms, polls, wake-ups
-// and softirqs a burst takes on a machine without noise, and rules of budgets, missed events and worker pools. Tests run it, and so
-// does "conform mutants", for which a kernel that breaks a rule must fail here.
+// Package oracle checks the models of completions against what follows from the kernel's source: how many interrupts, arms, polls,
+// wake-ups and softirqs a burst takes on a machine without noise, and rules of budgets, missed events and worker pools. Tests run it,
+// and so does "conform mutants", for which a kernel that breaks a rule must fail here.
 package oracle
 
 import (
