@@ -23,6 +23,7 @@ type CMFileOpener interface {
 type CMFile interface {
 	// Write is write(2) of a command of the user ABI, with its header. Answers go to the address in the command.
 	Write(t Thread, command []byte) (int, error)
+	// Close is close(2): the kernel destroys the ids of the file.
 	Close(t Thread) error
 }
 
@@ -46,11 +47,15 @@ type EventChannel interface {
 
 // CMID is rdma_cm_id.
 type CMID interface {
+	// Channel returns the channel that gets the events of the id.
 	Channel() EventChannel
 	// Context is the user's own value. The id of a connection request has that of its listener.
 	Context() any
+	// SetContext replaces the value that Context returns.
 	SetContext(v any)
+	// PortSpace returns the port space given at creation.
 	PortSpace() PortSpace
+	// Type returns the type of the QPs of the id.
 	Type() QPType
 	// Verbs is the context of the id's device; nil until the id has a device. The library opens it,
 	// shares it among all ids of a process, and never closes it.

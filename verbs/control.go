@@ -19,7 +19,9 @@ type DeviceRemover interface {
 // AddressControl adds addresses to the network interface of a host's first device, and
 // removes them ("addr").
 type AddressControl interface {
+	// AddAddress is ip address add. EEXIST: a host has the address.
 	AddAddress(t Thread, host int, ip netip.Addr) error
+	// RemoveAddress is ip address del; its GID entries go.
 	RemoveAddress(t Thread, host int, ip netip.Addr) error
 }
 
@@ -65,7 +67,10 @@ func InterfaceAddr(t Thread, ctx Context, port int) (netip.Addr, error) {
 // VLANControl makes VLAN interfaces over the network interface of a host's first device, and removes
 // them ("vlan"). Each has one address, whose GID entries name the new interface.
 type VLANControl interface {
+	// AddVLAN is ip link add type vlan, and ip address add. EEXIST: the interface or the address exists; EINVAL:
+	// a wrong VLAN ID.
 	AddVLAN(t Thread, host int, id uint16, ip netip.Addr) error
+	// RemoveVLAN is ip link del.
 	RemoveVLAN(t Thread, host int, id uint16) error
 }
 

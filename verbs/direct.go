@@ -83,7 +83,9 @@ type VAR interface {
 	Info() (pageID uint32, mmapOff, mmapLen uint64)
 	// Map maps the page into the process, at the address that it returns.
 	Map(t Thread) (uint64, error)
+	// Unmap is munmap of the page at addr.
 	Unmap(t Thread, addr uint64) error
+	// Free is mlx5dv_free_var.
 	Free(t Thread) error
 }
 
@@ -122,8 +124,11 @@ type OpAddr interface {
 
 // Mkey is mlx5dv_mkey.
 type Mkey interface {
+	// LKey returns the key for SGEs.
 	LKey() uint32
+	// RKey returns the key for the requests of peers.
 	RKey() uint32
+	// Destroy is mlx5dv_destroy_mkey.
 	Destroy(t Thread) error
 }
 

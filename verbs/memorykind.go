@@ -53,6 +53,7 @@ type MemoryInfo struct {
 
 // Memory allocates memory of one kind. Errors are a *MemoryError where a driver other than the kernel refused.
 type Memory interface {
+	// Info tells of which kind the memory is, and how large its pages are.
 	Info() MemoryInfo
 	// Alloc gives length bytes, zeroed, at a multiple of align (0: of Info().Page). ReadAt and WriteAt of the buffer
 	// copy out and in, in the thread's time; Unmap frees. ENOMEM.

@@ -5,9 +5,11 @@ import "time"
 // UAR is a user access region of mlx5 direct verbs. Offsets count from the start of the adapter
 // page.
 type UAR interface {
+	// Info returns what mlx5dv_devx_alloc_uar returned.
 	Info() UARInfo
 	// Store writes 8 bytes at the UAR's register, as a program that rings the doorbell itself does.
 	Store(t Thread, off uint32, v uint64) error
+	// Free is mlx5dv_devx_free_uar.
 	Free(t Thread) error
 }
 
@@ -47,6 +49,7 @@ type TimedCQ interface {
 // Mlx5QP is what mlx5dv_init_obj gives for a QP. The QPs of mlx5 devices, real or
 // simulated, implement it.
 type Mlx5QP interface {
+	// BFReg returns the register at which the QP rings its doorbell.
 	BFReg() BFReg
 	// DoorbellRecord reads the two words (receive, send) as the device would.
 	DoorbellRecord(t Thread) (recv, send uint32)
@@ -86,7 +89,9 @@ type LockCounter interface{ LockStats() LockStats }
 
 // MMIOLog records writes to registers ("mmio log").
 type MMIOLog interface {
+	// Start begins to record; what was recorded before is dropped.
 	Start()
+	// Stop ends the recording and returns the writes in the order of their arrival at the device.
 	Stop() []MMIOWrite
 }
 

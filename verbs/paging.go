@@ -44,7 +44,9 @@ type PagedBuffer interface {
 
 // MemObject is what several mappings can show: a file, or shared memory.
 type MemObject interface {
+	// ReadAt is pread.
 	ReadAt(t Thread, p []byte, off int64) (int, error)
+	// WriteAt is pwrite.
 	WriteAt(t Thread, p []byte, off int64) (int, error)
 	// Truncate is ftruncate.
 	Truncate(t Thread, size uint64) error

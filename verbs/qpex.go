@@ -14,6 +14,7 @@ type QPEx interface {
 	// SendInline is not a flag of this interface.
 	SetWR(id uint64, flags SendFlags)
 
+	// WRStart is ibv_wr_start.
 	WRStart(t Thread)
 	// WRComplete posts what was built since WRStart, or nothing at all when a builder or
 	// a setter failed; its error is that of the first.
@@ -21,24 +22,37 @@ type QPEx interface {
 	// WRAbort forgets what was built since WRStart.
 	WRAbort(t Thread)
 
+	// WRSend is ibv_wr_send.
 	WRSend(t Thread)
 	WRSendImm(t Thread, imm uint32) // host order
+	// WRSendInv is ibv_wr_send_inv: SEND with Invalidate of the rkey at the peer.
 	WRSendInv(t Thread, rkey uint32)
+	// WRRDMAWrite is ibv_wr_rdma_write to the address remote.
 	WRRDMAWrite(t Thread, rkey uint32, remote uint64)
+	// WRRDMAWriteImm is ibv_wr_rdma_write_imm; imm is in host order.
 	WRRDMAWriteImm(t Thread, rkey uint32, remote uint64, imm uint32)
+	// WRRDMARead is ibv_wr_rdma_read from the address remote.
 	WRRDMARead(t Thread, rkey uint32, remote uint64)
+	// WRAtomicCmpSwp is ibv_wr_atomic_cmp_swp on 8 bytes; the old value goes to the SGE.
 	WRAtomicCmpSwp(t Thread, rkey uint32, remote, compare, swap uint64)
+	// WRAtomicFetchAdd is ibv_wr_atomic_fetch_add on 8 bytes; the old value goes to the SGE.
 	WRAtomicFetchAdd(t Thread, rkey uint32, remote, add uint64)
 	// WRAtomicWrite takes the 8 bytes as they lie in memory, and no setter.
 	WRAtomicWrite(t Thread, rkey uint32, remote uint64, data [8]byte)
+	// WRLocalInv is ibv_wr_local_inv; it takes no setter.
 	WRLocalInv(t Thread, rkey uint32)
+	// WRBindMW is ibv_wr_bind_mw, for windows of type 2; rkey is the new key. It takes no setter.
 	WRBindMW(t Thread, mw MW, rkey uint32, info MWBindInfo)
 
+	// SetSGE is ibv_wr_set_sge.
 	SetSGE(t Thread, sge SGE)
+	// SetSGEList is ibv_wr_set_sge_list.
 	SetSGEList(t Thread, sges []SGE)
 	// SetInlineData copies the data before it returns.
 	SetInlineData(t Thread, addr uint64, length uint32)
+	// SetInlineDataList is ibv_wr_set_inline_data_list; it copies as SetInlineData does.
 	SetInlineDataList(t Thread, bufs []DataBuf)
+	// SetUDAddr is ibv_wr_set_ud_addr.
 	SetUDAddr(t Thread, ah AH, remoteQPN, remoteQKey uint32)
 	// SetXRCSRQN is ibv_wr_set_xrc_srqn, a setter that every request of an XRC QP needs.
 	SetXRCSRQN(t Thread, remoteSRQN uint32)

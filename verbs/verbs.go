@@ -52,6 +52,7 @@ type Target struct {
 
 // Host is a machine.
 type Host interface {
+	// Name returns the name of the host, unique in the testbed.
 	Name() string
 	// NewProcess starts a process with the given MLX5_* environment. Its threads
 	// are started by the caller's thread.
@@ -64,7 +65,9 @@ type Host interface {
 
 // Process owns an address space and open devices.
 type Process interface {
+	// Host returns the machine on which the process runs.
 	Host() Host
+	// Name returns the name of the process in messages and records.
 	Name() string
 	// Start runs body in a new thread of the process on the given core (-1: any).
 	Start(t Thread, name string, core int, body func(Thread)) Thread
@@ -101,9 +104,13 @@ type MapOptions struct {
 
 // Buffer is memory of a process. Addr is what goes into an SGE.
 type Buffer interface {
+	// Addr returns the address of the first byte in the process.
 	Addr() uint64
+	// Len returns the length in bytes.
 	Len() uint64
+	// ReadAt copies len(p) bytes from byte off of the buffer to p, as io.ReaderAt, in the time of the thread.
 	ReadAt(t Thread, p []byte, off int64) (int, error)
+	// WriteAt copies p to byte off of the buffer, as io.WriterAt, in the time of the thread.
 	WriteAt(t Thread, p []byte, off int64) (int, error)
 	// Unmap is munmap of the whole buffer.
 	Unmap(t Thread) error
@@ -112,10 +119,13 @@ type Buffer interface {
 // Thread is the caller of every call, and its clock. A call made with another
 // thread's value fails the case.
 type Thread interface {
+	// Process returns the process of the thread.
 	Process() Process
+	// Name returns the name given to Process.Start.
 	Name() string
 	// Now is the thread's clock: virtual on the simulator, monotonic elsewhere.
 	Now() time.Duration
+	// Sleep gives up the CPU for d, at least.
 	Sleep(d time.Duration)
 	// Join waits for another thread of the same process to end.
 	Join(other Thread)
@@ -128,7 +138,9 @@ type Thread interface {
 
 // Device is an entry of the device list.
 type Device interface {
+	// Name is ibv_get_device_name ("mlx5_0").
 	Name() string
+	// GUID is ibv_get_device_guid, in host order.
 	GUID() uint64
 	// Open opens the device (ibv_open_device).
 	Open(t Thread) (Context, error)
@@ -136,19 +148,29 @@ type Device interface {
 
 // Context is an open device.
 type Context interface {
+	// Device returns the device that was opened.
 	Device() Device
+	// Close is ibv_close_device. The kernel destroys the objects that the context still has.
 	Close(t Thread) error
 
+	// QueryDevice is ibv_query_device.
 	QueryDevice(t Thread) (DeviceAttr, error)
 	// QueryDeviceEx takes the input comp_mask of ibv_query_device_ex.
 	QueryDeviceEx(t Thread, compMask uint32) (DeviceAttrEx, error)
+	// QueryPort is ibv_query_port. EINVAL: there is no such port; ports count from 1.
 	QueryPort(t Thread, port int) (PortAttr, error)
+	// QueryGID is ibv_query_gid. An empty entry reads as zeros.
 	QueryGID(t Thread, port, index int) (GID, error)
+	// QueryGIDEx is ibv_query_gid_ex; no flag is defined yet. ENODATA: the entry is empty; EINVAL: there is no
+	// such port or index, or a flag is set.
 	QueryGIDEx(t Thread, port, index int, flags uint32) (GIDEntry, error)
 	// QueryGIDTable fills entries and returns how many there are.
 	QueryGIDTable(t Thread, entries []GIDEntry, flags uint32) (int, error)
+	// QueryPKey is ibv_query_pkey; the key is in host order.
 	QueryPKey(t Thread, port, index int) (uint16, error)
+	// PKeyIndex is ibv_get_pkey_index: the first index whose entry is pkey, in host order.
 	PKeyIndex(t Thread, port int, pkey uint16) (int, error)
+	// NumCompVectors returns num_comp_vectors, the number of completion vectors.
 	NumCompVectors() int
 	// InitAHFromWC is ibv_init_ah_from_wc: the address from which a datagram came, by its
 	// completion and the 40 bytes that were put before its payload.
@@ -156,12 +178,18 @@ type Context interface {
 	// RawClock reads the device's free-running clock, in its own ticks.
 	RawClock(t Thread) (uint64, error)
 
+	// AllocPD is ibv_alloc_pd.
 	AllocPD(t Thread) (PD, error)
 	// ImportPD is ibv_import_pd. ENOENT or EINVAL: no PD has the handle.
 	ImportPD(t Thread, handle uint32) (PD, error)
+	// AllocTD is ibv_alloc_td ("td").
 	AllocTD(t Thread, attr TDInitAttr) (TD, error)
+	// AllocParentDomain is ibv_alloc_parent_domain ("td"): a PD that also names a thread domain.
 	AllocParentDomain(t Thread, attr ParentDomainAttr) (PD, error)
+	// CreateCompChannel is ibv_create_comp_channel.
 	CreateCompChannel(t Thread) (CompChannel, error)
+	// CreateCQ is ibv_create_cq, or ibv_create_cq_ex if attr asks for what only that has. EINVAL: the number of
+	// entries is not between 1 and max_cqe, or there is no such completion vector.
 	CreateCQ(t Thread, attr CQAttr) (CQ, error)
 	// AllocDM is ibv_alloc_dm ("dm"). EINVAL: more than the device has, or nothing.
 	AllocDM(t Thread, attr DMAttr) (DM, error)
@@ -177,6 +205,7 @@ type Context interface {
 	AllocUAR(t Thread, flags uint32) (UAR, error)
 	// AsyncEvent waits up to timeout for an asynchronous event. EAGAIN: none came.
 	AsyncEvent(t Thread, timeout time.Duration) (AsyncEvent, error)
+	// AckAsyncEvent is ibv_ack_async_event. The destruction of an object waits until its events are acknowledged.
 	AckAsyncEvent(t Thread, ev AsyncEvent)
 	// EventTypeStr and WCStatusStr are ibv_event_type_str and ibv_wc_status_str of the
 	// library below.
@@ -186,14 +215,18 @@ type Context interface {
 
 // PD is a protection domain or a parent domain.
 type PD interface {
+	// Context returns the context of the domain.
 	Context() Context
 	// Handle is the number by which other contexts of the device file import the PD.
 	Handle() uint32
+	// Dealloc is ibv_dealloc_pd. EBUSY: an object still uses the domain.
 	Dealloc(t Thread) error
 	// Unimport is ibv_unimport_pd: the PD itself stays. A parent domain: EINVAL.
 	Unimport(t Thread) error
 	// ImportMR is ibv_import_mr: the region's address reads as 0.
 	ImportMR(t Thread, handle uint32) (MR, error)
+	// RegMR is ibv_reg_mr: length bytes from addr on, which keep their addresses as keys. EINVAL: remote write or
+	// atomic access without local write; ENOMEM: RLIMIT_MEMLOCK; EFAULT: a page is not mapped.
 	RegMR(t Thread, addr, length uint64, access AccessFlags) (MR, error)
 	// RegMRIova is ibv_reg_mr_iova.
 	RegMRIova(t Thread, addr, length, iova uint64, access AccessFlags) (MR, error)
@@ -210,23 +243,33 @@ type PD interface {
 	// within a page, the range is empty or exceeds the DMA-BUF, or such a region cannot have an
 	// access bit; EOPNOTSUPP: the kernel, the driver or the library has no such call.
 	RegDmabufMR(t Thread, offset, length, iova uint64, fd int, access AccessFlags) (MR, error)
+	// CreateQP is ibv_create_qp, or ibv_create_qp_ex if attr asks for what only that has. EINVAL: a capacity is above
+	// that of the device.
 	CreateQP(t Thread, attr QPInitAttr) (QP, error)
+	// CreateSRQ is ibv_create_srq. EINVAL: a capacity is above that of the device.
 	CreateSRQ(t Thread, attr SRQInitAttr) (SRQ, error)
+	// CreateAH is ibv_create_ah.
 	CreateAH(t Thread, attr AHAttr) (AH, error)
+	// AllocMW is ibv_alloc_mw, of type 1 or 2.
 	AllocMW(t Thread, typ MWType) (MW, error)
 }
 
 // TD is a thread domain: a promise that what is created on it is used by one
 // thread at a time.
 type TD interface {
+	// Dealloc is ibv_dealloc_td. EBUSY: a parent domain uses it.
 	Dealloc(t Thread) error
 }
 
 // MR is a memory region.
 type MR interface {
+	// LKey returns the local key, for SGEs.
 	LKey() uint32
+	// RKey returns the remote key, for the requests of peers.
 	RKey() uint32
+	// Addr returns the address with which the region was registered.
 	Addr() uint64
+	// Length returns the length in bytes.
 	Length() uint64
 	// Handle is the number by which other contexts of the device file import the region.
 	Handle() uint32
@@ -237,6 +280,7 @@ type MR interface {
 	// Counters returns the kernel's counters of the region (rdma statistic show mr), in its order. EOPNOTSUPP: they
 	// cannot be read.
 	Counters(t Thread) ([]NamedCounter, error)
+	// Dereg is ibv_dereg_mr. EINVAL: a memory window is bound to the region.
 	Dereg(t Thread) error
 }
 
@@ -253,9 +297,11 @@ type CQ interface {
 	PollWait(t Thread, wc []WC, timeout time.Duration) (int, error)
 	// ReqNotify arms the CQ (ibv_req_notify_cq).
 	ReqNotify(t Thread, solicitedOnly bool) error
+	// Resize is ibv_resize_cq, to at least cqe entries; completions that were not polled stay.
 	Resize(t Thread, cqe int) error
 	// Modify is ibv_modify_cq, which sets the moderation.
 	Modify(t Thread, m CQModeration) error
+	// Destroy is ibv_destroy_cq; it waits until all events of the CQ are acknowledged. EBUSY: a QP or SRQ uses it.
 	Destroy(t Thread) error
 }
 
@@ -265,20 +311,34 @@ type CQ interface {
 // A field may be read only if the WCFlags of the CQ's creation asked for it.
 type CQEx interface {
 	CQ
+	// StartPoll is ibv_start_poll; no bit of compMask is defined yet. ENOENT: the CQ is empty; EINVAL: a bit is set.
 	StartPoll(t Thread, compMask uint32) error
+	// NextPoll is ibv_next_poll. ENOENT: there is no further completion.
 	NextPoll(t Thread) error
+	// EndPoll is ibv_end_poll, which lets the device use the entries again.
 	EndPoll(t Thread)
+	// WRID returns the wr_id of the request.
 	WRID() uint64
+	// Status returns the status; of a completion in error, only it, WRID, ReadVendorErr and ReadQPNum are valid.
 	Status() WCStatus
+	// ReadOpcode is ibv_wc_read_opcode.
 	ReadOpcode() WCOpcode
+	// ReadVendorErr is ibv_wc_read_vendor_err: the vendor syndrome of a completion in error.
 	ReadVendorErr() uint32
+	// ReadWCFlags is ibv_wc_read_wc_flags.
 	ReadWCFlags() WCFlags
+	// ReadByteLen is ibv_wc_read_byte_len: bytes received, of UD with the 40 bytes of the GRH.
 	ReadByteLen() uint32
 	ReadImmData() uint32 // host order
+	// ReadQPNum is ibv_wc_read_qp_num: the local QP.
 	ReadQPNum() uint32
+	// ReadSrcQP is ibv_wc_read_src_qp: the QP that sent a datagram.
 	ReadSrcQP() uint32
+	// ReadSLID is ibv_wc_read_slid: the source LID, on InfiniBand.
 	ReadSLID() uint32
+	// ReadSL is ibv_wc_read_sl: the service level of a datagram.
 	ReadSL() uint8
+	// ReadDLIDPathBits is ibv_wc_read_dlid_path_bits.
 	ReadDLIDPathBits() uint8
 	ReadCompletionTS() uint64 // ticks of the device's clock
 }
@@ -287,30 +347,39 @@ type CQEx interface {
 type CompChannel interface {
 	// Event waits up to timeout for an event and returns its CQ. EAGAIN: none came.
 	Event(t Thread, timeout time.Duration) (CQ, error)
+	// Ack is ibv_ack_cq_events for n events of the CQ.
 	Ack(t Thread, cq CQ, n int)
+	// Destroy is ibv_destroy_comp_channel. EBUSY: a CQ uses the channel.
 	Destroy(t Thread) error
 }
 
 // QP is a queue pair.
 type QP interface {
+	// QPN returns the number of the QP, of 24 bits.
 	QPN() uint32
 	// Caps are the capacities granted at creation.
 	Caps() QPCap
 	State() QPState // as the library remembers it
 	// Context is the qp_context given at creation.
 	Context() any
+	// Modify is ibv_modify_qp. EINVAL: the transition does not exist, an attribute is missing, not allowed in it, or out
+	// of its range; the state is then as before.
 	Modify(t Thread, attr *QPAttr, mask QPAttrMask) error
+	// Query is ibv_query_qp. A driver may fill more attributes than mask names.
 	Query(t Thread, mask QPAttrMask) (QPAttr, QPInitAttr, error)
 	// PostSend posts the requests in order. On an error, bad is the index of the
 	// first that was not posted; those before it were.
 	PostSend(t Thread, wrs []SendWR) (bad int, err error)
+	// PostRecv is ibv_post_recv; bad is as in PostSend. ENOMEM: the queue is full; EINVAL: too many SGEs.
 	PostRecv(t Thread, wrs []RecvWR) (bad int, err error)
 	// BindMW is ibv_bind_mw, for windows of type 1.
 	BindMW(t Thread, mw MW, bind MWBind) error
+	// Destroy is ibv_destroy_qp. EBUSY: it is attached to a multicast group or has a flow rule.
 	Destroy(t Thread) error
 	// AttachMcast makes the QP, which must be UD, receive what is sent to a multicast
 	// group (ibv_attach_mcast); DetachMcast ends that. The LID counts on InfiniBand only.
 	AttachMcast(t Thread, group GID, lid uint16) error
+	// DetachMcast is ibv_detach_mcast. EINVAL: the QP is not attached to the group.
 	DetachMcast(t Thread, group GID, lid uint16) error
 	// CreateFlow is ibv_create_flow ("flow"): packets that match the rule come to the QP. EPERM: the caller lacks
 	// CAP_NET_RAW.
@@ -331,7 +400,9 @@ type SRQ interface {
 	PostRecv(t Thread, wrs []RecvWR) (bad int, err error)
 	// Modify sets what mask names: the limit arms the limit event, 0 disarms it.
 	Modify(t Thread, attr SRQAttr, mask SRQAttrMask) error
+	// Query is ibv_query_srq.
 	Query(t Thread) (SRQAttr, error)
+	// Destroy is ibv_destroy_srq. EBUSY: a QP uses it.
 	Destroy(t Thread) error
 }
 
@@ -340,11 +411,14 @@ type AH interface{ Destroy(t Thread) error }
 
 // MW is a memory window.
 type MW interface {
+	// Type returns the type given to AllocMW.
 	Type() MWType
 	// RKey is the field mw->rkey. BindMW changes it. For a window of type 2 the program changes it
 	// with SetRKey, after it has posted the bind.
 	RKey() uint32
+	// SetRKey sets the field mw->rkey, as a program does after it has posted a bind.
 	SetRKey(rkey uint32)
+	// Dealloc is ibv_dealloc_mw.
 	Dealloc(t Thread) error
 }
 

@@ -39,8 +39,11 @@ var MapKinds = []struct{ Column, Name, Label string }{{"rate_mps", "rate", "mill
 
 // Map is a heat map, or several in one picture.
 type Map interface {
+	// Heading returns the title.
 	Heading() string
+	// Draw draws the map from rows of a sweep as a PNG and an SVG, with a caption below.
 	Draw(rows []table.Row, caption string) (png, svg []byte, err error)
+	// SVG draws the SVG alone.
 	SVG(rows []table.Row, caption string) ([]byte, error)
 }
 

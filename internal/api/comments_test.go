@@ -6,11 +6,13 @@ import (
 	"go/token"
 	"io/fs"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
 
-// TestExportedFunctionsHaveComments: whoever reads go doc learns what each function and method does.
+// TestExportedFunctionsHaveComments: whoever reads go doc learns what each function and method does, also those of interfaces. The
+// comment of a method may name others of its interface; an interface of one method says itself what that does.
 func TestExportedFunctionsHaveComments(t *testing.T) {
 	const root = "../.."
 	files := 0
@@ -36,6 +38,11 @@ func TestExportedFunctionsHaveComments(t *testing.T) {
 			return nil
 		}
 		for _, d := range f.Decls {
+			if g, ok := d.(*ast.GenDecl); ok {
+				for _, m := range bareMethods(g) {
+					t.Errorf("%s: %s has no comment: begin one with the name, and say what the call does", set.Position(m.Pos()), m.Names[0].Name)
+				}
+			}
 			if fn, ok := d.(*ast.FuncDecl); ok && fn.Doc == nil && fn.Name.IsExported() && (fn.Recv == nil || ast.IsExported(typeName(fn.Recv.List[0].Type))) {
 				t.Errorf("%s: %s has no comment: begin one with the name, and say what the call does", set.Position(fn.Pos()), fn.Name.Name)
 			}
@@ -60,4 +67,28 @@ func typeName(x ast.Expr) string {
 		return typeName(x.X)
 	}
 	return ""
+}
+
+// bareMethods returns the methods of exported interfaces that no comment describes.
+func bareMethods(g *ast.GenDecl) []*ast.Field {
+	var bare []*ast.Field
+	for _, spec := range g.Specs {
+		typ, ok := spec.(*ast.TypeSpec)
+		if !ok || !typ.Name.IsExported() {
+			continue
+		}
+		i, ok := typ.Type.(*ast.InterfaceType)
+		if !ok || len(i.Methods.List) == 1 && (g.Doc != nil || typ.Doc != nil) {
+			continue
+		}
+		told := g.Doc.Text() + typ.Doc.Text()
+		for _, m := range i.Methods.List {
+			told += m.Doc.Text() + "\n"
+			named := len(m.Names) == 1 && m.Names[0].IsExported()
+			if named && m.Doc == nil && m.Comment == nil && !regexp.MustCompile(`\b`+m.Names[0].Name+`\b`).MatchString(told) {
+				bare = append(bare, m)
+			}
+		}
+	}
+	return bare
 }

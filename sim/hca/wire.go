@@ -23,6 +23,7 @@ type Looper interface {
 type Pauser interface {
 	// Lossless are the classes that it loses nothing of, a bit each; 0 without flow control.
 	Lossless() uint8
+	// Buffered tells that bytes of a class wait for the receive engine, fewer if negative.
 	Buffered(class uint8, bytes int)
 	// Queued is the bytes that wait for the line; Relieved is called when they get fewer.
 	Queued() int

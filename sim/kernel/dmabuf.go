@@ -10,7 +10,9 @@ import (
 
 // Exporter is the driver behind a DMA-BUF (struct dma_buf_ops).
 type Exporter interface {
+	// Name returns the name of the driver (exp_name).
 	Name() string
+	// Size returns the length in bytes.
 	Size() uint64
 	// Map makes the memory reachable for devices; Unmap undoes it.
 	Map() (Pages, error)

@@ -10,6 +10,7 @@ import (
 // Managed is the face that an end node's port shows to the subnet manager of the model. Its calls stand for
 // management datagrams on QP0, by which others ask and set the same (sim/mgmt).
 type Managed interface {
+	// PortInfo is SubnGet(PortInfo); SetPortInfo is SubnSet.
 	PortInfo() roce.PortInfo
 	SetPortInfo(roce.PortInfo)
 	// SetPKeys replaces the P_Key table; entries that are not given are empty.

@@ -40,8 +40,10 @@ type Node struct {
 
 // Port is a port as the agent sees it.
 type Port interface {
+	// PortInfo returns the attribute of that name; SetPortInfo sets what may be set of it.
 	PortInfo() roce.PortInfo
 	SetPortInfo(roce.PortInfo)
+	// PKeyTable returns the P_Key table; SetPKeys replaces it.
 	PKeyTable() []uint16
 	SetPKeys([]uint16)
 	// CapMasks are CapabilityMask and CapabilityMask2.

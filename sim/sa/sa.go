@@ -30,6 +30,7 @@ type Member struct {
 // Switch is the switch of the subnet.
 type Switch interface {
 	Groups
+	// SMA returns the subnet management agent of the switch.
 	SMA() *mgmt.SMA
 }
 

@@ -35,6 +35,7 @@ type WC struct {
 
 // Context is the context in which code runs: a thread, a softirq or a hard interrupt.
 type Context interface {
+	// Now returns the time of the simulation.
 	Now() time.Duration
 	// Work uses the CPU for d, more if interrupts come meanwhile.
 	Work(d time.Duration)
@@ -58,8 +59,10 @@ type Thread interface {
 
 // Lock is a spinlock that is taken with interrupts off.
 type Lock interface {
+	// Lock spins until the lock is free and takes it; Unlock gives it back.
 	Lock(c Context)
 	Unlock(c Context)
+	// Stats counts what the lock has seen so far.
 	Stats() LockStats
 }
 
@@ -107,7 +110,9 @@ type CQ interface {
 
 // Host is a machine with an adapter.
 type Host interface {
+	// CPUs returns the number of CPUs.
 	CPUs() int
+	// Vectors returns the number of completion vectors.
 	Vectors() int
 	// AllocCQ makes a CQ that ib_core polls (ib_alloc_cq).
 	AllocCQ(a CQAttr) (CQ, error)
@@ -120,6 +125,7 @@ type Host interface {
 	Start(name string, first, n int, body func(t Thread)) error
 	// NewLock makes a spinlock; lines is how many cache lines of what it guards come with its own from another CPU.
 	NewLock(lines int) Lock
+	// NewWaitQueue makes a wait queue (init_waitqueue_head).
 	NewWaitQueue() WaitQueue
 	// NewWork makes a work item of the workqueue of completions for a CPU (queue_work_on).
 	NewWork(cpu int, run func(t Thread)) Work

@@ -17,6 +17,8 @@ type Wire interface {
 	// Reset undoes what clients have changed, and names the devices by their GUIDs. subnet reports whether there is a
 	// subnet manager.
 	Reset() (ports []uint64, subnet bool)
+	// StartTap, StopTap, Inject, ClearRules, SetLink and ConfigureSubnet are those of verbs.Wire and
+	// verbs.SubnetControl; guid names a device.
 	StartTap() error
 	StopTap() ([]verbs.WireFrame, error)
 	Inject(verbs.WireRule) error
@@ -30,13 +32,16 @@ type Wire interface {
 type Bench interface {
 	// Has names capabilities that the devices have and that no query of theirs tells, as the catalogue of cases does.
 	Has() []string
+	// StartLog begins a log of register writes.
 	StartLog() error
 	// StopLog ends the log of register writes. The page of a write is that of its address in the process that made it, as
 	// verbs.BFReg has it where the library does not tell the hardware's.
 	StopLog() ([]verbs.MMIOWrite, error)
 	// Tear keeps the first bytes of the next pushes, as verbs.Faults has it.
 	Tear(guid uint64, n, keep int) error
+	// FailNext is that of verbs.Faults.
 	FailNext(guid uint64, qpn uint32, syndrome, vendor uint8) error
+	// Counters is HardwareCounters of verbs.CounterReader.
 	Counters(guid uint64) (map[string]uint64, error)
 	// Clock is how long the devices have worked, in their time.
 	Clock() (time.Duration, error)

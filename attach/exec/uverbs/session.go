@@ -39,6 +39,7 @@ type Caller interface {
 // belongs to the memory of the process that opened it.
 type Identified interface {
 	Caller
+	// Process returns the process that makes the call.
 	Process() *kernel.Process
 }
 

@@ -19,9 +19,11 @@ import (
 
 // Channel carries the bytes of the exchange between the ends. A message is sent by one call, since a real peer reads each with one.
 type Channel interface {
+	// Send sends one message.
 	Send(t verbs.Thread, b []byte) error
 	// Receive fills b. io.EOF: the peer has closed the channel.
 	Receive(t verbs.Thread, b []byte) error
+	// Close ends the channel; the peer then gets io.EOF.
 	Close() error
 }
 
