@@ -171,7 +171,8 @@ goes on where it was. The exit status is 1 if a fitted figure is out of its tole
 	c.Flags().StringVar(&base, "profile", profile.Default, "with --from: stored profile that is nearest to the card, for all other values")
 	c.Flags().StringVarP(&out, "output", "o", "", "with --from: write the profile to this `FILE`, which --profile of other commands takes")
 	c.Flags().BoolVar(&stored, "stored", false, "with --leave-one-out: print the table that comes with the program, and run nothing")
-	c.Flags().StringVar(&cache, "cache", cacheFolder(), "`DIR` that keeps the results of runs; empty: none is kept")
+	c.Flags().StringVar(&cache, "cache", cacheFolder(), "`DIR` that keeps the results of runs; '' keeps none (default: rdmasim in the cache folder of the user)")
+	c.Flags().Lookup("cache").DefValue = "" // manual pages are the same on every machine
 	c.Flags().StringVar(&format, "format", "table", "format of the output: table, json or csv")
 	c.Flags().Uint64Var(&seed, "seed", 1, "seed of all random choices")
 	return c

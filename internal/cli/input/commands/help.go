@@ -3,6 +3,7 @@ package commands
 
 import (
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -79,7 +80,7 @@ var placeholder = regexp.MustCompile(`^(?:[A-Z][A-Z]*|[a-z]+=\S+|i/n)$`)
 var several = []string{"output", "wire", "program", "profile"}
 
 // FaultsOfHelp lists the flags of all commands below the roots whose place-holder is missing or is not a word in capitals, or whose
-// default is said twice or is empty, and the flags that have different place-holders in different commands. A test of each
+// default is said twice, is empty or is a path of the machine, and the flags that have different place-holders in different commands. A test of each
 // program holds it to nothing.
 func FaultsOfHelp(roots ...*cobra.Command) (faults []string) {
 	seen := map[string]string{}
@@ -97,6 +98,9 @@ func FaultsOfHelp(roots ...*cobra.Command) (faults []string) {
 			seen[f.Name] = word
 			set := pflag.NewFlagSet("", pflag.ContinueOnError)
 			set.AddFlag(f)
+			if filepath.IsAbs(f.DefValue) {
+				faults = append(faults, fmt.Sprintf("%s: the default is a path of this machine: %s", name, f.DefValue))
+			}
 			if n := strings.Count(set.FlagUsages(), "(default"); n > 1 || strings.Contains(set.FlagUsages(), "(default )") || n == 0 && strings.Contains(usage, "(default") {
 				faults = append(faults, fmt.Sprintf("%s: default: %s", name, set.FlagUsages()))
 			}
