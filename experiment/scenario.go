@@ -105,7 +105,7 @@ type Traffic struct {
 	Churn       string            `yaml:"churn" oneof:"reg_mr,dereg_mr" help:"instead of posting, register regions of mr_size, or deregister regions that were registered before the run: one after each work, at most mrs for each thread"`
 	Measure     string            `yaml:"measure" group:"what is measured" oneof:"rate,latency,both" help:"what is measured: the rate with a window full of requests, the latency of one request at a time, or with both the rate and the time from post to completion of its signalled requests (default rate)"`
 	Messages    int               `yaml:"messages" min:"1" max:"100000000" help:"messages of each thread; or give duration"`
-	Start       int64             `yaml:"start" unit:"time" max:"100s" help:"time after which the load begins, its warmup included, when the others have begun (default 0ns)"`
+	Start       int64             `yaml:"start" unit:"time" max:"100s" help:"time from the common start of the loads to that of this one, before its warmup (default 0ns)"`
 	Warmup      int64             `yaml:"warmup" unit:"time" max:"100s" help:"time before counting begins (default 0ns)"`
 	Duration    int64             `yaml:"duration" unit:"time" max:"100s" help:"time that is counted (default 200us if messages is not given)"`
 
