@@ -71,7 +71,8 @@ type Entry struct {
 	Sources  []string `yaml:"sources"`
 	// Runs says where the case runs.
 	Runs Runs `yaml:"runs"`
-	// Judges says which end a row is about that says nothing of the other; empty: it is about both, or has one end.
+	// Judges says which end a row is about that says nothing of the other; empty: it is about both,
+	// or has one end.
 	Judges End `yaml:"judges"`
 	// Waits says what a row that has no code waits for.
 	Waits string `yaml:"waits"`
@@ -104,7 +105,8 @@ func LoadCatalogue() (*Catalogue, error) {
 	return builtIn.c, builtIn.err
 }
 
-// Packed is the built-in catalogue in a form that takes a tenth of the time to read, for other processes of the same program.
+// Packed is the built-in catalogue in a form that takes a tenth of the time to read, for other
+// processes of the same program.
 type Packed struct {
 	Of      [sha256.Size]byte `json:"of"` // the hash of the text that it was read from
 	Content *Catalogue        `json:"content"`
@@ -119,7 +121,8 @@ var Pack = sync.OnceValues(func() (json.RawMessage, error) {
 	return json.Marshal(Packed{sha256.Sum256(catalogueYAML), c})
 })
 
-// Adopt takes the built-in catalogue from another process, if it has the same and LoadCatalogue was not called yet.
+// Adopt takes the built-in catalogue from another process, if it has the same and LoadCatalogue was
+// not called yet.
 func Adopt(packed json.RawMessage) error {
 	var p Packed
 	if err := json.Unmarshal(packed, &p); err != nil {
@@ -216,7 +219,8 @@ func (c *Catalogue) knows(id string) bool {
 	return ok || ownForm.MatchString(id)
 }
 
-// checkOwn refuses items with an ID that a case of the catalogue has or may get, or that is there twice.
+// checkOwn refuses items with an ID that a case of the catalogue has or may get, or that is there
+// twice.
 func (c *Catalogue) checkOwn(items []Item) error {
 	seen := map[string]bool{}
 	for _, i := range items {

@@ -14,7 +14,8 @@ type Runs struct {
 	MLX5 string `yaml:"mlx5" json:"mlx5"` // ConnectX cards: yes or no
 }
 
-// where is what the words of the three targets mean. One that means nothing is left out of the sentence.
+// where is what the words of the three targets mean. One that means nothing is left out of the
+// sentence.
 var where = [3]struct {
 	target string
 	words  map[string]string

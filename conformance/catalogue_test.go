@@ -48,7 +48,8 @@ func TestCatalogueRefuses(t *testing.T) {
 	}
 }
 
-// Numbers from 900 stay free: the catalogue takes 899 rows of an area and refuses the next, and files of others may speak of theirs.
+// Numbers from 900 stay free: the catalogue takes 899 rows of an area and refuses the next, and
+// files of others may speak of theirs.
 func TestNumbersOfOtherSuites(t *testing.T) {
 	var rows strings.Builder
 	row := func(n int) string {
@@ -92,7 +93,8 @@ func TestBuiltInCatalogue(t *testing.T) {
 	}
 }
 
-// Another process that adopts the packed catalogue has the same; one of another program reads its own.
+// Another process that adopts the packed catalogue has the same; one of another program reads its
+// own.
 func TestPackedCatalogue(t *testing.T) {
 	text, err := Pack()
 	if err != nil {

@@ -34,10 +34,10 @@ type attempt struct {
 	failedAt time.Duration     // of the testbed's clock
 }
 
-// addFrames adds the frames around the failure of a case to its record, and leaves all of them in the file that
-// Evidence names. On a target with exact times the case runs once more for it, with a capture; elsewhere the
-// frames are those that the case has recorded itself. What cannot be captured is left out: the record of the
-// failure says the rest.
+// addFrames adds the frames around the failure of a case to its record, and leaves all of them in
+// the file that Evidence names. On a target with exact times the case runs once more for it, with a
+// capture; elsewhere the frames are those that the case has recorded itself. What cannot be
+// captured is left out: the record of the failure says the rest.
 func (r *Runner) addFrames(a *attempt, e Entry, c spec.Case) {
 	if r.Evidence == nil || !a.opened || a.Outcome != report.Fail && a.Outcome != report.Integrity {
 		return
@@ -138,7 +138,8 @@ func readFrames(c *report.Case, path string) error {
 	return err
 }
 
-// eachFrame reads a capture, each frame with the name of its interface, and returns how many frames it leaves out.
+// eachFrame reads a capture, each frame with the name of its interface, and returns how many frames
+// it leaves out.
 func eachFrame(path string, f func(p *pcap.Packet, port string)) (leftOut uint64, err error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -30,7 +30,8 @@ func sendTo(t *testing.T, psn uint32) []byte {
 	return f.B
 }
 
-// Where time is real, the frames around a failure are those that the case has recorded; a case that passes has none.
+// Where time is real, the frames around a failure are those that the case has recorded; a case that
+// passes has none.
 func TestFramesOfAFailureInRealTime(t *testing.T) {
 	dir := t.TempDir()
 	r := &conformance.Runner{Target: fake.Target{Capabilities: map[string]verbs.Capability{spec.ExactTime: verbs.Absent}},

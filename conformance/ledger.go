@@ -16,7 +16,8 @@ type LedgerFile struct {
 }
 
 // LoadLedger returns the ledger of known deviations that comes with the program
-// (fixtures/deviations) and what more adds to it, checked against the catalogue; more may speak of cases of other suites.
+// (fixtures/deviations) and what more adds to it, checked against the catalogue; more may speak of
+// cases of other suites.
 func LoadLedger(more ...LedgerFile) (*report.Ledger, error) {
 	cat, err := LoadCatalogue()
 	if err != nil {
@@ -61,7 +62,8 @@ func predictions(l *report.Ledger, p report.Platform, id string) []spec.Deviatio
 //go:embed compare.yaml
 var compareRules []byte
 
-// LoadRules returns how steps of two runs are compared (conformance/compare.yaml), checked against the catalogue.
+// LoadRules returns how steps of two runs are compared (conformance/compare.yaml), checked against
+// the catalogue.
 func LoadRules() (*report.Rules, error) {
 	cat, err := LoadCatalogue()
 	if err != nil {

@@ -84,7 +84,8 @@ func TestBuiltInLedger(t *testing.T) {
 	}
 }
 
-// TestLedgerOfAnExtendedProfile: entries of a stored profile are those of a user's own that extends it too, but his may have changed what deviates.
+// TestLedgerOfAnExtendedProfile: entries of a stored profile are those of a user's own that extends
+// it too, but his may have changed what deviates.
 func TestLedgerOfAnExtendedProfile(t *testing.T) {
 	ledger, err := conformance.LoadLedger()
 	if err != nil {

@@ -22,7 +22,8 @@ var policies embed.FS
 // Policy says what a target may lack and what it must have. It is checked in, so that a run
 // fails when a device stops supporting something, instead of skipping more cases.
 type Policy struct {
-	// Profiles of testbeds for which the policy holds, or patterns of those for which there is no other.
+	// Profiles of testbeds for which the policy holds, or patterns of those for which there is no
+	// other.
 	Profiles []string `yaml:"profiles"`
 	// Profile for which it was loaded.
 	Profile string `yaml:"-"`
@@ -49,15 +50,16 @@ type Allowance struct {
 	Because string `yaml:"because"`
 }
 
-// ExtendsKey is the entry of a target's details, and of a record's environment, that names the stored profile which a user's own
-// extends.
+// ExtendsKey is the entry of a target's details, and of a record's environment, that names the
+// stored profile which a user's own extends.
 const ExtendsKey = report.KeyExtends
 
 // ResponderSuffix ends the profile of a device whose cases run on a simulated peer.
 const ResponderSuffix = report.ResponderSuffix
 
-// LoadPolicy returns the policy of a profile, or if there is none, of the stored one that it extends, as the details of its
-// target or the environment of its record say. A target of an unknown profile may lack nothing.
+// LoadPolicy returns the policy of a profile, or if there is none, of the stored one that it
+// extends, as the details of its target or the environment of its record say. A target of an
+// unknown profile may lack nothing.
 func LoadPolicy(profile string, details map[string]string) (*Policy, error) {
 	p, err := loadPolicy(profile)
 	if base := details[ExtendsKey]; err == nil && base != "" && p.Profiles == nil {

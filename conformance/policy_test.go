@@ -7,8 +7,9 @@ import (
 	"github.com/rdmasim/rdmasim/conformance"
 )
 
-// A card lacks what only the simulator has, and that does not fail its run, whoever its provider is; a target with a policy of its
-// own is not held to that of cards, and a simulated profile that nobody knows may lack nothing.
+// A card lacks what only the simulator has, and that does not fail its run, whoever its provider
+// is; a target with a policy of its own is not held to that of cards, and a simulated profile that
+// nobody knows may lack nothing.
 func TestPolicyOfCards(t *testing.T) {
 	cat, err := conformance.LoadCatalogue()
 	if err != nil {
@@ -45,7 +46,8 @@ func TestPolicyOfCards(t *testing.T) {
 	}
 }
 
-// TestPolicyOfOrdinaryUsers: who is not root may leave out what needs it, where an ordinary user can run the suite.
+// TestPolicyOfOrdinaryUsers: who is not root may leave out what needs it, where an ordinary user
+// can run the suite.
 func TestPolicyOfOrdinaryUsers(t *testing.T) {
 	for _, profile := range []string{"hw-mlx5", "hw-rxe", "hw-mlx5-exec"} {
 		p, err := conformance.LoadPolicy(profile, nil)

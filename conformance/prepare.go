@@ -22,8 +22,9 @@ type Description struct {
 	Lacks []string
 }
 
-// Prepare asks the target what it is, on a testbed of its own, and makes the runner for it.
-// Without a policy it takes the one that is checked in for the target's profile. What more has is added to the ledger.
+// Prepare asks the target what it is, on a testbed of its own, and makes the runner for it. Without
+// a policy it takes the one that is checked in for the target's profile. What more has is added to
+// the ledger.
 func Prepare(target spec.Target, seed uint64, policy *Policy, more ...LedgerFile) (*Runner, Description, error) {
 	ledger, err := LoadLedger(more...)
 	if err != nil {

@@ -25,12 +25,13 @@ type Runner struct {
 	Ledger *report.Ledger
 	// Repeat is how many times each case runs; a case whose records differ is flaky.
 	Repeat int
-	// Again is called before each run of a case but the first; it may be nil. Before the second it gets the record of the first.
+	// Again is called before each run of a case but the first; it may be nil. Before the second it
+	// gets the record of the first.
 	Again func(first *report.Case)
 	// Options returns the options of a case's testbed; nil: none.
 	Options func(id string) spec.BedOptions
-	// Evidence names the file that gets the frames of a case that fails (pcapng); nil or empty: none, and the
-	// record of the case has no frames.
+	// Evidence names the file that gets the frames of a case that fails (pcapng); nil or empty:
+	// none, and the record of the case has no frames.
 	Evidence func(id string) string
 
 	failed func(v spec.Verdict, skip int) // see spec.Running.OnFailure; may be nil

@@ -13,7 +13,8 @@ import (
 
 // Comparison is the difference between a result and an earlier one.
 type Comparison struct {
-	// Old is the file of the earlier run, and Differ what the two are not both of, such as the version.
+	// Old is the file of the earlier run, and Differ what the two are not both of, such as the
+	// version.
 	Old    string   `json:"old"`
 	Differ []string `json:"differ"`
 	// Changes are the figures and words that differ, and Same is how many do not.
@@ -37,10 +38,12 @@ type Change struct {
 	New    any    `json:"new"`
 	// Percent is the change in percent of the old number; nil for words, and from 0.
 	Percent *float64 `json:"change_percent"`
-	// OldInterval and NewInterval are half the widths of the 95 % intervals, nil where none is known.
+	// OldInterval and NewInterval are half the widths of the 95 % intervals, nil where none is
+	// known.
 	OldInterval *float64 `json:"old_interval"`
 	NewInterval *float64 `json:"new_interval"`
-	// Beyond says whether the values are apart by more than both intervals together: yes, no, or unknown where one has none.
+	// Beyond says whether the values are apart by more than both intervals together: yes, no, or
+	// unknown where one has none.
 	Beyond string `json:"beyond"`
 	kind   string
 }
@@ -61,7 +64,8 @@ type compared struct {
 	id, kind string
 }
 
-// identified gives rows names: their words that are no findings, their settings, and a number where that is not enough.
+// identified gives rows names: their words that are no findings, their settings, and a number where
+// that is not enough.
 func identified(rows []table.Row, keys []string) (all []compared) {
 	times := map[string]int{}
 	for i := range rows {
@@ -97,12 +101,14 @@ func isWord(v any) bool {
 	return false
 }
 
-// isFound reports whether a word of a row does not tell which row it is: the rows of a load have a name for that.
+// isFound reports whether a word of a row does not tell which row it is: the rows of a load have a
+// name for that.
 func isFound(row *table.Row, key string) bool {
 	return IsFinding(key) || key != "name" && key != "row" && row.Get("row") != nil && row.Get("name") != nil
 }
 
-// interval is half the width of the 95 % interval of a number, as files have it; nil where none is known.
+// interval is half the width of the 95 % interval of a number, as files have it; nil where none is
+// known.
 func interval(row *table.Row, key string) *float64 {
 	half, ok := row.Half(key)
 	if !ok {
@@ -117,7 +123,8 @@ func isFigure(key string, keys []string) bool {
 	return !table.IsInterval(key) && !strings.HasSuffix(key, "_seeds") && key != "seeds" && !slices.Contains(keys, key)
 }
 
-// keys are columns that tell rows of the result apart, beside its words: those that its pictures are drawn against.
+// keys are columns that tell rows of the result apart, beside its words: those that its pictures
+// are drawn against.
 func (r *Result) keys() (all []string) {
 	for i := range r.Plots {
 		p := &r.Plots[i]

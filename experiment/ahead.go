@@ -14,13 +14,14 @@ import (
 	"github.com/rdmasim/rdmasim/workload"
 )
 
-// In the measured time nobody sees whether a rate lasts: a queue that fills or drains for longer has a steady rate meanwhile. One that
-// holds n messages cannot change a rate by a share s for more than n/s messages, so that a load which has completed turnovers times what its
-// queues hold has no such change of more than steady before it. Another one is looked at behind its measured time.
+// In the measured time nobody sees whether a rate lasts: a queue that fills or drains for longer
+// has a steady rate meanwhile. One that holds n messages cannot change a rate by a share s for more
+// than n/s messages, so that a load which has completed turnovers times what its queues hold has no
+// such change of more than steady before it. Another one is looked at behind its measured time.
 const (
 	turnovers = 1 / steady
-	// lookedAt is the measured time below which a load is looked at for the sake of others, and how long it is looked at at most, or for as long as
-	// it was measured.
+	// lookedAt is the measured time below which a load is looked at for the sake of others, and how
+	// long it is looked at at most, or for as long as it was measured.
 	lookedAt = time.Millisecond
 	// leastAhead is how long a load is looked at at least.
 	leastAhead = 100 * time.Microsecond
@@ -29,9 +30,9 @@ const (
 	mostGrace  = 20 * time.Millisecond
 )
 
-// grace is how long after the look completions still count of what was delivered in it. A thread posts as long as it has room, and only then
-// polls: one that waits for a lock at each post, behind threads that get it oftener, takes as long to that as its windows last at its own
-// rate.
+// grace is how long after the look completions still count of what was delivered in it. A thread
+// posts as long as it has room, and only then polls: one that waits for a lock at each post, behind
+// threads that get it oftener, takes as long to that as its windows last at its own rate.
 func (out *Outcome) grace() time.Duration {
 	long := leastGrace
 	for i, l := range out.loads {
@@ -52,7 +53,8 @@ type later struct {
 	err  error         // with which the run ends in it
 }
 
-// unlike says how a load that measured r goes on, where that is neither in the confidence interval of its rate nor within 5 % of it.
+// unlike says how a load that measured r goes on, where that is neither in the confidence interval
+// of its rate nor within 5 % of it.
 func (a *later) unlike(r *workload.Result) string {
 	switch measured := r.End - r.Begin; {
 	case a == nil || a.err == nil && math.Abs(a.rate/r.Rate()-1) <= max(r.Confidence, steady):
@@ -65,7 +67,8 @@ func (a *later) unlike(r *workload.Result) string {
 	}
 }
 
-// holds is how many messages the queues of a load hold: requests that are outstanding, and receives posted before it began.
+// holds is how many messages the queues of a load hold: requests that are outstanding, and receives
+// posted before it began.
 func holds(l *workload.Load) int {
 	n := l.Outstanding()
 	if l.Taking() > 0 {
@@ -74,7 +77,8 @@ func holds(l *workload.Load) int {
 	return n
 }
 
-// young is how much longer a load must go on until it has completed turnovers times what its queues hold; 0 if it has.
+// young is how much longer a load must go on until it has completed turnovers times what its queues
+// hold; 0 if it has.
 func young(l *workload.Load, r *workload.Result) time.Duration {
 	if l.Latency || l.Churn != "" || r.Failed != nil {
 		return 0
@@ -89,7 +93,8 @@ func young(l *workload.Load, r *workload.Result) time.Duration {
 	return time.Duration(max(float64(leastAhead), min(need/max(r.Rate(), 1)*1e9, float64(max(lookedAt, r.End-r.Begin)))))
 }
 
-// brief are the loads that were measured for a short time, or are young, and of whose rate there is nothing to say.
+// brief are the loads that were measured for a short time, or are young, and of whose rate there is
+// nothing to say.
 func (out *Outcome) brief() (loads []int) {
 	still, _ := out.neighbours()
 	for i, l := range out.loads {
@@ -101,8 +106,8 @@ func (out *Outcome) brief() (loads []int) {
 	return loads
 }
 
-// lookAhead runs the scenario again, with all loads going on, for what those deliver then that are brief while one of them is young. The run
-// that is out stays as it is.
+// lookAhead runs the scenario again, with all loads going on, for what those deliver then that are
+// brief while one of them is young. The run that is out stays as it is.
 func (s *Scenario) lookAhead(ctx context.Context, seed uint64, prof *profile.Profile, rec *recorder, out *Outcome) error {
 	loads := out.brief()
 	more := time.Duration(0)
@@ -147,7 +152,8 @@ func (t *Traffic) goOn(r *workload.Result, until time.Duration) {
 	t.Duration = 1000 * int64(max(until-begin, time.Microsecond))
 }
 
-// why says why the rate of a load means little, by what was seen in its measured time and behind it; "" if it means what it says.
+// why says why the rate of a load means little, by what was seen in its measured time and behind
+// it; "" if it means what it says.
 func (out *Outcome) why(i int) string {
 	why := out.unsteady(i)
 	if out.later != nil {
@@ -156,10 +162,12 @@ func (out *Outcome) why(i int) string {
 	return why
 }
 
-// fewFaults is how often a fault that comes at random must have come for its share of a rate to be more than chance.
+// fewFaults is how often a fault that comes at random must have come for its share of a rate to be
+// more than chance.
 const fewFaults = 20
 
-// noteRare names rules of faults that come at random, and came so seldom that a rate says little of them, or that have not come yet.
+// noteRare names rules of faults that come at random, and came so seldom that a rate says little of
+// them, or that have not come yet.
 func (out *Outcome) noteRare(env *Env, run string) {
 	if !slices.ContainsFunc(out.loads, func(l *workload.Load) bool {
 		return !l.Latency && l.Churn == "" && l.Transport != workload.UC && l.Transport != workload.UD // they send on whatever is lost

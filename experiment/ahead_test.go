@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// looked runs a scenario, with changes, and looks behind its measured time as a run does that prints rates.
+// looked runs a scenario, with changes, and looks behind its measured time as a run does that
+// prints rates.
 func looked(t *testing.T, text string, changes ...Setting) *Outcome {
 	t.Helper()
 	s, p := changed(t, text, changes...)
@@ -78,7 +79,8 @@ func TestNotesOfRates(t *testing.T) {
 	}
 }
 
-// Looking behind the measured time changes nothing of the run: rows, counters, capture, what faults did.
+// Looking behind the measured time changes nothing of the run: rows, counters, capture, what faults
+// did.
 func TestLookingAheadChangesNothing(t *testing.T) {
 	const text = "name: x\nfaults: [{do: drop, per_million: 2000}]\ntraffic: [{name: a, " + drains + "duration: 25us}]\n"
 	dir := t.TempDir()

@@ -139,8 +139,8 @@ func upTo(first, end int) (hosts []int) {
 	return hosts
 }
 
-// clients are those of each load; none of a load that a file or a program gives two single hosts. Hosts and link become what the clients
-// need, where the file leaves them out.
+// clients are those of each load; none of a load that a file or a program gives two single hosts.
+// Hosts and link become what the clients need, where the file leaves them out.
 func (s *Scenario) clients() (groups [][]pair, err error) {
 	hosts, far := 0, false
 	for i := range s.Traffic {
@@ -235,8 +235,8 @@ func (s *Scenario) expand(groups [][]pair) error {
 // place is a core of a host.
 type place struct{ host, core int }
 
-// seat gives the threads of a client cores of its host that other clients do not have. Threads that serve a client run on the same cores of
-// the target.
+// seat gives the threads of a client cores of its host that other clients do not have. Threads that
+// serve a client run on the same cores of the target.
 func (t *Traffic) seat(taken map[place]bool, cores int) {
 	hosts := []int{t.From}
 	if l := t.load(); l.TargetThreads() > 0 {
@@ -291,7 +291,8 @@ func (out *Outcome) rowOf(kind string, g set, each []*table.Row) table.Row {
 	return row
 }
 
-// noteClients notes what is to be said of the rates of a load: of several clients of which much is to be said, of the first.
+// noteClients notes what is to be said of the rates of a load: of several clients of which much is
+// to be said, of the first.
 func (out *Outcome) noteClients(env *Env, g set) {
 	said, what := 0, ""
 	for i := g.first; i < g.end; i++ {
@@ -329,8 +330,8 @@ func (out *Outcome) sets(s *Scenario) (all []set) {
 	return all
 }
 
-// aggregate is the row of several clients at once: the rate of all, from the first that began to the last that ended, percentiles over all
-// their messages, and how evenly they fare.
+// aggregate is the row of several clients at once: the rate of all, from the first that began to
+// the last that ended, percentiles over all their messages, and how evenly they fare.
 func aggregate(kind, name string, loads []*workload.Load, results []*workload.Result) table.Row {
 	var row table.Row
 	threads, rate, gbps, delivered, bytes, completed := 0, 0.0, 0.0, 0.0, 0.0, uint64(0)

@@ -87,7 +87,8 @@ func TestClientsThatCannotBe(t *testing.T) {
 	}
 }
 
-// Clients of one host get cores of their own, as long as there are some, and then the result says so.
+// Clients of one host get cores of their own, as long as there are some, and then the result says
+// so.
 func TestClientsHaveCoresOfTheirOwn(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 7))
 	tries := 200
@@ -118,7 +119,8 @@ func TestClientsHaveCoresOfTheirOwn(t *testing.T) {
 	}
 }
 
-// An incast in one line is the same as one of a load for each client, and its totals are those of the rows of its clients.
+// An incast in one line is the same as one of a load for each client, and its totals are those of
+// the rows of its clients.
 func TestIncastInOneLine(t *testing.T) {
 	run := func(loads ...string) *Result {
 		t.Helper()
@@ -241,7 +243,8 @@ func TestJain(t *testing.T) {
 	}
 }
 
-// The table for people has rows of threads and clients only with --threads; other formats have them always.
+// The table for people has rows of threads and clients only with --threads; other formats have them
+// always.
 func TestRowsOfThreadsOnRequest(t *testing.T) {
 	s, err := loadsOf(t, "", "{clients: 2, threads: 2, duration: 20us}")
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim/os"
 )
 
-// cost is what a primitive takes, and where that is from. Without a source it is assumed, for a Skylake server of 2.1 to 2.6 GHz.
+// cost is what a primitive takes, and where that is from. Without a source it is assumed, for a
+// Skylake server of 2.1 to 2.6 GHz.
 type cost struct {
 	name, source string
 	d            sim.Time
@@ -41,7 +42,8 @@ func costs(o *os.Params, c *completion.Params) []cost {
 	}
 }
 
-// postReceive is the time under the lock of a receive queue for an entry, assumed: its bytes are written, and the doorbell record.
+// postReceive is the time under the lock of a receive queue for an entry, assumed: its bytes are
+// written, and the doorbell record.
 const postReceive = 60 * time.Nanosecond
 
 func hostCosts(others map[string]string) os.Params {

@@ -163,7 +163,8 @@ func (x *completionRun) batches() error {
 	return nil
 }
 
-// budgets has two connections on each core, so that one waits while the other one uses its budget up.
+// budgets has two connections on each core, so that one waits while the other one uses its budget
+// up.
 func (x *completionRun) budgets() error {
 	for _, b := range budgets {
 		p := x.point(b.model)
@@ -282,7 +283,8 @@ func (p completionPoint) cqs() string {
 	return "each"
 }
 
-// budget is how many completions of a CQ the model handles before others have their turn; 0: it has none.
+// budget is how many completions of a CQ the model handles before others have their turn; 0: it has
+// none.
 func (p completionPoint) budget() int {
 	switch p.model {
 	case "softirq", "softirq-threads":

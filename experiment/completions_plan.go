@@ -7,8 +7,9 @@ import (
 	"github.com/rdmasim/rdmasim/experiment/table"
 )
 
-// prediction is a claim that runs can decide. Its value is computed for several seeds and costs: it is confirmed if holds is true of
-// all values, refuted if fails is true of all, and otherwise undecided.
+// prediction is a claim that runs can decide. Its value is computed for several seeds and costs: it
+// is confirmed if holds is true of all values, refuted if fails is true of all, and otherwise
+// undecided.
 type prediction struct {
 	id, claim    string
 	value        func(v *variant) (float64, error)
@@ -16,7 +17,8 @@ type prediction struct {
 	holds, fails func(float64) bool
 }
 
-// variant is a seed, and costs of wake-ups and of cache lines and locks, in percent, under which a prediction is looked at.
+// variant is a seed, and costs of wake-ups and of cache lines and locks, in percent, under which a
+// prediction is looked at.
 type variant struct {
 	x           *completionRun
 	seed        uint64
@@ -120,7 +122,8 @@ var predictions = []prediction{
 	{"order", "threads that share a connection handle its completions out of order", inversions, "completions out of order", above(0), func(v float64) bool { return v == 0 }},
 }
 
-// slow is how legacy stands to the workqueue with a connection or more to one peer, on cores that take four times as long.
+// slow is how legacy stands to the workqueue with a connection or more to one peer, on cores that
+// take four times as long.
 func slow(conns int) func(*variant) (float64, error) {
 	return func(v *variant) (float64, error) {
 		a, b := v.point("legacy", 1, 1, heavy), v.point("workqueue", 1, conns, heavy)
@@ -129,7 +132,8 @@ func slow(conns int) func(*variant) (float64, error) {
 	}
 }
 
-// beside is the 99th percentile of the unbound workqueue to that of the bound one, while the cores that take the interrupts run programs.
+// beside is the 99th percentile of the unbound workqueue to that of the bound one, while the cores
+// that take the interrupts run programs.
 func beside(v *variant) (float64, error) {
 	a, b := v.point("unbound", 16, 1, middle), v.point("workqueue", 16, 1, middle)
 	for _, p := range []*completionPoint{&a, &b} {
@@ -138,8 +142,8 @@ func beside(v *variant) (float64, error) {
 	return v.ratio(a, b, func(r completionResult) float64 { return r.p99 })
 }
 
-// masked is the 99th percentile of the unbound workqueue on the cores without programs to that on all, while the cores that take the
-// interrupts run programs.
+// masked is the 99th percentile of the unbound workqueue on the cores without programs to that on
+// all, while the cores that take the interrupts run programs.
 func masked(v *variant) (float64, error) {
 	a := v.point("unbound", 16, 1, middle)
 	a.vectors, a.background = a.cores/2, a.cores/2
@@ -167,7 +171,8 @@ func merges(v *variant) (float64, error) {
 	return v.ratio(a, b, interruptsOf)
 }
 
-// worst is the workqueue against legacy where legacy is ahead most: one connection or many, light or heavy.
+// worst is the workqueue against legacy where legacy is ahead most: one connection or many, light
+// or heavy.
 func worst(v *variant) (float64, error) {
 	least := 0.0
 	for i, peers := range []int{1, 4, 16, 1, 16} {
@@ -191,7 +196,8 @@ func inversions(v *variant) (float64, error) {
 	return float64(r.inversions), err
 }
 
-// variants are the seeds, and costs: what is assumed, and half and twice as much of wake-ups and switches, and of cache lines and locks.
+// variants are the seeds, and costs: what is assumed, and half and twice as much of wake-ups and
+// switches, and of cache lines and locks.
 func (x *completionRun) variants() []*variant {
 	return []*variant{{x, x.Seed, 100, 100}, {x, x.Seed + 1, 100, 100}, {x, x.Seed + 2, 100, 100}, {x, x.Seed, 50, 100}, {x, x.Seed, 200, 100},
 		{x, x.Seed, 100, 50}, {x, x.Seed, 100, 200}}

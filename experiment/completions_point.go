@@ -39,7 +39,8 @@ type completionPoint struct {
 	delays   func(*sim.Rand) time.Duration // and of what comes between: the wire, the peer, a disk; nil: half of turnaround to one and a half of it
 }
 
-// completionResult is what a run gave. Counts are of the measured time, which ms is the length of; times are in microseconds.
+// completionResult is what a run gave. Counts are of the measured time, which ms is the length of;
+// times are in microseconds.
 type completionResult struct {
 	ms, rate, p50, p99, first, last                             float64
 	interrupts, switches, wakeups, polls, arms, softirqs, lines float64
@@ -117,7 +118,8 @@ func (p completionPoint) hog(m *os.Machine) error {
 	return nil
 }
 
-// load is the traffic. Handlers take from half of their time to one and a half of it, and turnarounds too; those of a burst all the same.
+// load is the traffic. Handlers take from half of their time to one and a half of it, and
+// turnarounds too; those of a burst all the same.
 func (p completionPoint) load(e *sim.Engine) *workload.O2IB {
 	r := e.Rand("completions")
 	vary := func(d time.Duration) time.Duration { return d/2 + time.Duration(r.Intn(int(d)+1)) }
@@ -222,7 +224,8 @@ func (b *completionBed) busy() []float64 {
 	return all
 }
 
-// jain is the index of fairness of R. Jain, D. Chiu and W. Hawe (DEC-TR-301, 1984): 1 when all have the same, 1/n when one of n has all.
+// jain is the index of fairness of R. Jain, D. Chiu and W. Hawe (DEC-TR-301, 1984): 1 when all have
+// the same, 1/n when one of n has all.
 func jain[N uint64 | float64](all []N) float64 {
 	sum, squares := 0.0, 0.0
 	for _, n := range all {
@@ -235,8 +238,9 @@ func jain[N uint64 | float64](all []N) float64 {
 	return sum * sum / squares / float64(len(all))
 }
 
-// setLimit says in a row what the rate was limited by: the cores, if one works for nine tenths of the time or more, or locks, if most of the CPU
-// time goes to waiting for them; else the completions that are under way, which arrive a turnaround after those before them.
+// setLimit says in a row what the rate was limited by: the cores, if one works for nine tenths of
+// the time or more, or locks, if most of the CPU time goes to waiting for them; else the
+// completions that are under way, which arrive a turnaround after those before them.
 func (r *completionResult) setLimit(row *table.Row) {
 	limit, core := sim.Window, 0
 	for i, v := range r.busy {

@@ -11,7 +11,8 @@ import (
 // sequenceOf is how many completions a sequence picture has.
 const sequenceOf = 2
 
-// sequences draws two completions under each model from the timeline of a run, which --trace writes.
+// sequences draws two completions under each model from the timeline of a run, which --trace
+// writes.
 func (x *completionRun) sequences() error {
 	all := &sim.Spans{}
 	for _, m := range x.models {

@@ -47,11 +47,14 @@ func numberIn(t *testing.T, r *table.Row, key string) float64 {
 	return v
 }
 
-// The counts of a burst that follow from the source of o2iblnd and of ib_core, for 1 to 40 completions on an idle machine.
-//   - legacy: one interrupt and one arm; n+2 polls, of which the last two find nothing and lie about the arm; two wake-ups for one
-//     completion, up to n+1, and no more than each of the four threads and one that slept again; the lock is taken in the interrupt,
-//     twice for each completion, once for the empty pass, and once by each thread that wakes;
-//   - ib_core's models: n/16+1 polls; one wake-up of a worker or none; the lock of its pool in the interrupt, and twice by the worker;
+// The counts of a burst that follow from the source of o2iblnd and of ib_core, for 1 to 40
+// completions on an idle machine.
+//   - legacy: one interrupt and one arm; n+2 polls, of which the last two find nothing and lie
+//     about the arm; two wake-ups for one completion, up to n+1, and no more than each of the four
+//     threads and one that slept again; the lock is taken in the interrupt, twice for each
+//     completion, once for the empty pass, and once by each thread that wakes;
+//   - ib_core's models: n/16+1 polls; one wake-up of a worker or none; the lock of its pool in the
+//     interrupt, and twice by the worker;
 //   - softirq-threads: ib_core's polls, and a wake-up for each completion while threads sleep.
 func TestTableOfCounts(t *testing.T) {
 	x := &completionRun{Parts: Parts{Env: &Env{Ctx: t.Context(), rec: &recorder{}, Seed: 1}}}
@@ -94,9 +97,10 @@ func TestTableOfCounts(t *testing.T) {
 	}
 }
 
-// Estimates by hand with handlers of 2.5 us. Saturated, legacy has 4 threads and takes 0.35 us beside the handler: 1.4 million/s; a
-// core of the workqueue has 0.39 million/s, so one connection has that, and four with a vector each have four times as much.
-// An isolated burst of two ends after 11 us with legacy, 8.4 with the workqueue and 9.8 unbound, each and the exit from C1.
+// Estimates by hand with handlers of 2.5 us. Saturated, legacy has 4 threads and takes 0.35 us
+// beside the handler: 1.4 million/s; a core of the workqueue has 0.39 million/s, so one connection
+// has that, and four with a vector each have four times as much. An isolated burst of two ends
+// after 11 us with legacy, 8.4 with the workqueue and 9.8 unbound, each and the exit from C1.
 func TestCompletionEstimates(t *testing.T) {
 	about := func(what string, got, want, within float64) {
 		if got < want*(1-within) || got > want*(1+within) {
@@ -124,7 +128,8 @@ func TestCompletionEstimates(t *testing.T) {
 	}
 }
 
-// TestLimitOfCompletions: a light load is limited by what comes between messages, and a saturated one by the cores.
+// TestLimitOfCompletions: a light load is limited by what comes between messages, and a saturated
+// one by the cores.
 func TestLimitOfCompletions(t *testing.T) {
 	for _, c := range []struct {
 		r    completionResult
@@ -140,10 +145,11 @@ func TestLimitOfCompletions(t *testing.T) {
 	}
 }
 
-// One connection of legacy is estimated at 4 threads/(handler and 0.35 us) = 1.4 million/s "without sleepers", and has 1.03. A thread that
-// meets the only connection in another one's hands finds the list empty and sleeps at once, as kiblnd_scheduler does, so that a wake-up of
-// 2.8 us and more comes for every fourth completion. Where wake-ups cost nothing, and where handlers take long beside them, the
-// estimate holds.
+// One connection of legacy is estimated at 4 threads/(handler and 0.35 us) = 1.4 million/s "without
+// sleepers", and has 1.03. A thread that meets the only connection in another one's hands finds the
+// list empty and sleeps at once, as kiblnd_scheduler does, so that a wake-up of 2.8 us and more
+// comes for every fourth completion. Where wake-ups cost nothing, and where handlers take long
+// beside them, the estimate holds.
 func TestLegacySleepsWithOneConnection(t *testing.T) {
 	run := func(set ...string) (rate, switches float64) {
 		rows := ofKind(completionRows(t, append([]string{"scenario=conns", "model=legacy", "credits=64", "turnaround_us=5"}, set...)...), "conns")
@@ -160,7 +166,8 @@ func TestLegacySleepsWithOneConnection(t *testing.T) {
 	}
 }
 
-// Handlers for which four threads beat one worker with n completions at once: estimated at 5.2 us for 2, 2.8 for 4, and 1.0 for 16.
+// Handlers for which four threads beat one worker with n completions at once: estimated at 5.2 us
+// for 2, 2.8 for 4, and 1.0 for 16.
 func TestCrossovers(t *testing.T) {
 	x := &completionRun{Parts: Parts{Env: &Env{Ctx: t.Context(), rec: &recorder{}, Seed: 1}}}
 	for _, c := range []struct {
@@ -190,7 +197,8 @@ func TestCrossovers(t *testing.T) {
 	}
 }
 
-// Within a connection only legacy handles completions out of order; and a run with the same seed is the same.
+// Within a connection only legacy handles completions out of order; and a run with the same seed is
+// the same.
 func TestCompletionOrder(t *testing.T) {
 	res := completionRows(t, "scenario=load", "duration_us=1000")
 	sum := map[any]float64{}
@@ -230,7 +238,8 @@ func cpuTime(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// Each model does at least half a million completions in a second of CPU time on 16 cores: completions/cpu-s says how many.
+// Each model does at least half a million completions in a second of CPU time on 16 cores:
+// completions/cpu-s says how many.
 func BenchmarkCompletions(b *testing.B) {
 	for _, m := range slices.Concat(workload.O2IBModels, workload.O2IBDesigns) {
 		b.Run(m, func(b *testing.B) {

@@ -9,8 +9,9 @@ import (
 	"github.com/rdmasim/rdmasim/sim/os"
 )
 
-// warnings names what had no turn in the measured time that began at from: connections beside others that had theirs, threads
-// beside interrupts, and handlers that have not ended. before is the time that each CPU had spent in interrupts by then.
+// warnings names what had no turn in the measured time that began at from: connections beside
+// others that had theirs, threads beside interrupts, and handlers that have not ended. before is
+// the time that each CPU had spent in interrupts by then.
 func (p completionPoint) warnings(b *completionBed, from time.Duration, before []sim.Time) (all []string) {
 	if p.burst {
 		return nil
@@ -24,7 +25,8 @@ func (p completionPoint) warnings(b *completionBed, from time.Duration, before [
 			starved = append(starved, fmt.Sprint(i))
 		}
 	}
-	// Whether a connection should have had a turn: many times what all that is under way takes on one core.
+	// Whether a connection should have had a turn: many times what all that is under way takes on
+	// one core.
 	fair := 10 * (p.turnaround + time.Duration(p.peers*p.conns*p.credits)*p.handler*time.Duration(p.slower)/100)
 	if c, began, ok := b.o.Stuck(from); ok {
 		all = append(all, fmt.Sprintf("a handler of connection %d began at %v and has not ended at %v: no other completion that its context has to handle has its turn", c, began, now))
@@ -47,7 +49,8 @@ func (p completionPoint) warnings(b *completionBed, from time.Duration, before [
 	return all
 }
 
-// livelocked is the share of a CPU's time, in percent, from which on interrupts leave its threads nothing.
+// livelocked is the share of a CPU's time, in percent, from which on interrupts leave its threads
+// nothing.
 const livelocked = 97
 
 // inInterrupts is the time of each CPU in interrupts and softirqs.

@@ -13,7 +13,8 @@ import (
 	"github.com/rdmasim/rdmasim/workload"
 )
 
-// raise is how a resource is made better for a second run: times that are halved, and amounts that are doubled.
+// raise is how a resource is made better for a second run: times that are halved, and amounts that
+// are doubled.
 type raise struct {
 	half, double []string
 	// sections whose times are all halved
@@ -22,7 +23,8 @@ type raise struct {
 	what     string // in place of the keys
 }
 
-// raises are those of the resources. A lock is held for less time where what a thread does meanwhile takes less.
+// raises are those of the resources. A lock is held for less time where what a thread does
+// meanwhile takes less.
 var raises = map[sim.Resource]raise{
 	sim.CPU: {sections: []string{"cpu", "provider"}, what: "all times of cpu and provider halved"},
 	sim.Lock: {half: []string{"cpu.lock_free", "cpu.lock_handover", "cpu.unlock", "cpu.line_transfer", "cpu.line_far", "cpu.store_fence", "cpu.dma_barrier",
@@ -124,7 +126,8 @@ func (s *Scenario) sooner() *Scenario {
 	return &c
 }
 
-// wider is the scenario with twice as many requests outstanding, and what that takes of the profile. It reports what changed, "" if nothing can.
+// wider is the scenario with twice as many requests outstanding, and what that takes of the
+// profile. It reports what changed, "" if nothing can.
 func (s *Scenario) wider(p *profile.Profile) (*Scenario, *profile.Profile, string) {
 	c, raised := *s, p.Clone()
 	c.Traffic = append([]Traffic(nil), s.Traffic...)
@@ -159,7 +162,8 @@ func (s *Scenario) wider(p *profile.Profile) (*Scenario, *profile.Profile, strin
 // rose is by how much the rate must be higher for a limit to count as confirmed.
 const rose = 0.05
 
-// rises is that for twice as many threads that wait for nothing but their own requests, whose rate doubles: half of it.
+// rises is that for twice as many threads that wait for nothing but their own requests, whose rate
+// doubles: half of it.
 const rises = 0.5
 
 // twice is the scenario with twice the threads, the new ones on cores that no load uses.
@@ -303,7 +307,8 @@ func (e *Env) Confirmed(row *table.Row, name string, c *Confirmation) {
 	e.Note("%s: limited by %v (%v, %s %% busy); %s.", name, row.Get(LimitedBy), row.Get(limitUnit), table.Short(busy), c)
 }
 
-// confirmLimit adds to rows, one for each load, what a second run says about the limit, and notes it. run is what to call the run.
+// confirmLimit adds to rows, one for each load, what a second run says about the limit, and notes
+// it. run is what to call the run.
 func (out *Outcome) confirmLimit(env *Env, s *Scenario, p *profile.Profile, name, run string, rows ...*table.Row) error {
 	if !env.Confirm || len(rows) == 0 {
 		return nil

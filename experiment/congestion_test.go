@@ -48,8 +48,8 @@ func runIncast(t *testing.T, capture string, set ...string) map[string]float64 {
 	return sum
 }
 
-// TestDropsDespitePauses: a switch with less room than its senders may fill drops packets although it pauses them, and the result
-// says so.
+// TestDropsDespitePauses: a switch with less room than its senders may fill drops packets although
+// it pauses them, and the result says so.
 func TestDropsDespitePauses(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "incast.yaml")
 	if err := os.WriteFile(name, []byte(incast), 0o600); err != nil {
@@ -110,7 +110,8 @@ func TestMarkingSwitch(t *testing.T) {
 	}
 }
 
-// TestPointsOfASweepTellOfCongestion: rates alone do not show that congestion.dcqcn acts, nor why it does not.
+// TestPointsOfASweepTellOfCongestion: rates alone do not show that congestion.dcqcn acts, nor why
+// it does not.
 func TestPointsOfASweepTellOfCongestion(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "incast.yaml")
 	if err := os.WriteFile(name, []byte(incast), 0o600); err != nil {

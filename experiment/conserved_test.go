@@ -23,8 +23,8 @@ func intoOne(n int, verb, load string) string {
 	return b.String()
 }
 
-// TestRatesAreConserved: flows that share a port do not get more of it together than it has, however few of their messages begin and end in the
-// measured time.
+// TestRatesAreConserved: flows that share a port do not get more of it together than it has,
+// however few of their messages begin and end in the measured time.
 func TestRatesAreConserved(t *testing.T) {
 	if over := overPort(t, intoOne(16, "write", "payload: 3584B, mtu: 4096, window: 7, warmup: 4us, duration: 60us, ack_timeout: 5"), "generic-roce"); over > 8*4096 {
 		t.Errorf("%.0f bits more than a port of 100 Gb/s carries, of messages that do not quite fill a packet", over)
@@ -43,7 +43,8 @@ func TestRatesAreConserved(t *testing.T) {
 	})
 }
 
-// overPort is how many bits more a scenario's loads have delivered together than a port of 100 Gb/s carries in their time.
+// overPort is how many bits more a scenario's loads have delivered together than a port of 100 Gb/s
+// carries in their time.
 func overPort(t rapid.TB, text, profile string) float64 {
 	s, err := ParseScenario("s.yaml", []byte(text))
 	if err != nil {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestLoadsThatDie: a load whose frames are lost ends, its note says when and how, and hw_counters have what the card counts.
+// TestLoadsThatDie: a load whose frames are lost ends, its note says when and how, and hw_counters
+// have what the card counts.
 func TestLoadsThatDie(t *testing.T) {
 	const lost = "faults: [{do: drop, direction: requests, flow: 1, skip: 1}]"
 	const gone = "links: [{port: host1/mlx5_0, at: 400us, to: down}]"
@@ -48,7 +49,8 @@ func TestLoadsThatDie(t *testing.T) {
 	}
 }
 
-// TestRefusedReceives: without a receive, and with retries that end, the error of the run says when and after how many transmissions.
+// TestRefusedReceives: without a receive, and with retries that end, the error of the run says when
+// and after how many transmissions.
 func TestRefusedReceives(t *testing.T) {
 	for retries, want := range map[string]string{"0": "RNR_RETRY_EXC_ERR, 1 transmission (", "2": "RNR_RETRY_EXC_ERR, 3 transmissions (", "6": "RNR_RETRY_EXC_ERR, 7 transmissions ("} {
 		x, err := OpenScenario(t.Context(), "stream.yaml")
@@ -62,7 +64,8 @@ func TestRefusedReceives(t *testing.T) {
 	}
 }
 
-// TestRetriesOfALoad: what is not a code or a count is refused where it is given, with what is allowed.
+// TestRetriesOfALoad: what is not a code or a count is refused where it is given, with what is
+// allowed.
 func TestRetriesOfALoad(t *testing.T) {
 	for set, want := range map[string]string{
 		"traffic.0.retry_cnt=8": "8 is above 7: 0 to 7 is allowed", "traffic.0.retry_cnt=-1": "-1 is below 0: 0 to 7 is allowed",

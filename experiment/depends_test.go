@@ -8,7 +8,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
-// A table says what would change it: the values without a source that act on the limits of its rows, and no others.
+// A table says what would change it: the values without a source that act on the limits of its
+// rows, and no others.
 func TestTablesSayWhatWouldChangeThem(t *testing.T) {
 	p, err := profile.Load("connectx-5")
 	if err != nil {

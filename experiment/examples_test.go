@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// The ten examples of the reference are read without complaint, ask of nothing that cannot act, and run.
+// The ten examples of the reference are read without complaint, ask of nothing that cannot act, and
+// run.
 func TestExamples(t *testing.T) {
 	all := Examples()
 	if len(all) != 10 {

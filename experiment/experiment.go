@@ -38,9 +38,11 @@ type Experiment struct {
 	Plots   []chart.Plot
 	// Drawings are the names of pictures that Run may add to its result.
 	Drawings []string
-	// Many says that Run makes more than one run. With Timeline it writes --trace by itself all the same.
+	// Many says that Run makes more than one run. With Timeline it writes --trace by itself all the
+	// same.
 	Many, Timeline bool
-	// Brief are settings with which --sensitivity runs it, where they leave out what takes long and shows nothing else.
+	// Brief are settings with which --sensitivity runs it, where they leave out what takes long and
+	// shows nothing else.
 	Brief map[string]string
 	// Confirms says that it runs again what --confirm asks for.
 	Confirms bool
@@ -143,9 +145,11 @@ type Request struct {
 	Version   string
 	// Counters adds a row for each counter that changed, to the result of a scenario.
 	Counters bool
-	// Threads puts the rows of clients and threads of a scenario into its table for people; other formats have them always.
+	// Threads puts the rows of clients and threads of a scenario into its table for people; other
+	// formats have them always.
 	Threads bool
-	// Every, unless 0, adds rows of what loads of a scenario deliver and of the queues of its switch, each so often.
+	// Every, unless 0, adds rows of what loads of a scenario deliver and of the queues of its
+	// switch, each so often.
 	Every time.Duration
 	// Histogram adds rows of how long messages and flows of a scenario take.
 	Histogram bool

@@ -119,7 +119,8 @@ func TestScenarioRefused(t *testing.T) {
 	}
 }
 
-// A cable has two ends: a load between hosts that none joins would end with a message of the transport's retries.
+// A cable has two ends: a load between hosts that none joins would end with a message of the
+// transport's retries.
 func TestLoadNeedsACable(t *testing.T) {
 	for hosts, joined := range map[string]bool{"from: 0, to: 1": true, "from: 1, to: 0": true, "from: 2, to: 3": true, "from: 3, to: 3": true,
 		"from: 0, to: 2": false, "from: 1, to: 2": false, "from: 4, to: 0": false} {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Defaults follow from what is given, wherever it is given: a change by --set is as good as one in the file.
+// Defaults follow from what is given, wherever it is given: a change by --set is as good as one in
+// the file.
 func TestDefaultsFollowChanges(t *testing.T) {
 	const file = "name: x\ntraffic:\n  - {messages: 10}\n"
 	for _, c := range []struct {

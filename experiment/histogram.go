@@ -11,8 +11,9 @@ import (
 // mostBins is into how many bins a histogram sorts values at most.
 const mostBins = 64
 
-// bins sorts values into at most mostBins of the same width or, where the largest is more than twice the least, of the same ratio. Edges are the
-// upper ones, which belong to their bins; the last is the largest value.
+// bins sorts values into at most mostBins of the same width or, where the largest is more than
+// twice the least, of the same ratio. Edges are the upper ones, which belong to their bins; the
+// last is the largest value.
 func bins(values []float64) (edges []float64, counts []int) {
 	if len(values) == 0 {
 		return nil, nil
@@ -38,8 +39,9 @@ func bins(values []float64) (edges []float64, counts []int) {
 	return edges, counts
 }
 
-// emitHistograms adds rows of kind histogram for each load of the file, and for all: how many messages took how long, and which part
-// took at most as long; of threads with a number of messages the same of their flows.
+// emitHistograms adds rows of kind histogram for each load of the file, and for all: how many
+// messages took how long, and which part took at most as long; of threads with a number of messages
+// the same of their flows.
 func (out *Outcome) emitHistograms(env *Env, sets []set) {
 	if len(sets) > 1 {
 		sets = append(slices.Clone(sets), set{"all", 0, len(out.Results)})

@@ -12,9 +12,10 @@ import (
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
-// idle names the settings that can act on nothing in the scenario, each with the reason: what somebody has set, he expects to matter. Of a
-// load these are the keys that its file or --set gives, of the profile those of set and the switches that are on. Faults,
-// which may be nil, may hold packets up.
+// idle names the settings that can act on nothing in the scenario, each with the reason: what
+// somebody has set, he expects to matter. Of a load these are the keys that its file or --set
+// gives, of the profile those of set and the switches that are on. Faults, which may be nil, may
+// hold packets up.
 func (s *Scenario) idle(p *profile.Profile, faults *fault.Plan) (out []string) {
 	calm := faults == nil && s.apart() // no packet of a switch waits behind others
 	say := func(key, format string, args ...any) {
@@ -60,10 +61,12 @@ func (s *Scenario) idle(p *profile.Profile, faults *fault.Plan) (out []string) {
 	return out
 }
 
-// roomy is how many bytes a queue of a switch never has that takes packets as fast as they come: a few packets of the largest MTU.
+// roomy is how many bytes a queue of a switch never has that takes packets as fast as they come: a
+// few packets of the largest MTU.
 const roomy = 32 << 10
 
-// apart reports whether each host receives from one other at most, answers included, and no memory is slower than a link.
+// apart reports whether each host receives from one other at most, answers included, and no memory
+// is slower than a link.
 func (s *Scenario) apart() bool {
 	from := map[int]int{}
 	hears := func(host, sender int) bool {

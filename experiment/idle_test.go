@@ -64,7 +64,8 @@ func TestSettingsThatChangeNothingAreNamed(t *testing.T) {
 	}
 }
 
-// What is called idle is idle: without it, or with another value, a drawn scenario has the same rows.
+// What is called idle is idle: without it, or with another value, a drawn scenario has the same
+// rows.
 func TestIdleSettingsAreIdle(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 2))
 	pick := func(words ...string) string { return words[rng.IntN(len(words))] }
@@ -122,7 +123,8 @@ func TestIdleSettingsAreIdle(t *testing.T) {
 	}
 }
 
-// TestAttributesComeWithSettings: what a load asks of the library is checked when all settings have been made.
+// TestAttributesComeWithSettings: what a load asks of the library is checked when all settings have
+// been made.
 func TestAttributesComeWithSettings(t *testing.T) {
 	s, err := ParseScenario("td.yaml", []byte("name: td\ntraffic: [{td: independent, messages: 20}]\n"))
 	if err != nil {

@@ -40,7 +40,8 @@ traffic:
   - {name: storm, clients: 6, threads: 2, payload: 64KiB, measure: both, messages: 10, window: 4}
 `
 
-// Without flow control an incast loses what does not fit into the switch, waits for ACK timers, and says both; with it the port is full.
+// Without flow control an incast loses what does not fit into the switch, waits for ACK timers, and
+// says both; with it the port is full.
 func TestIncastWithAndWithoutFlowControl(t *testing.T) {
 	const port = 100.0 // Gb/s of the profile
 	lossy := execute(t, flowsOfTen, Request{})
@@ -91,7 +92,8 @@ traffic:
 	}
 }
 
-// What requests of a rate take follows from Little's law: as many as are outstanding, over the rate.
+// What requests of a rate take follows from Little's law: as many as are outstanding, over the
+// rate.
 func TestLatencyBesideTheRate(t *testing.T) {
 	for _, load := range []string{"threads: 1, window: 16", "threads: 4, window: 8, qps_per_thread: 2", "threads: 2, window: 32, signal_every: 4", "threads: 2, qp_sharing: 2, window: 16", "verb: read, window: 8, payload: 4KiB"} {
 		r := execute(t, "name: x\ntraffic: [{name: a, measure: both, warmup: 50us, duration: 300us, "+load+"}]", Request{})
@@ -207,7 +209,8 @@ func TestBins(t *testing.T) {
 	}
 }
 
-// No rate is above what the wire carries, at whatever instants requests complete that tell of many others.
+// No rate is above what the wire carries, at whatever instants requests complete that tell of many
+// others.
 func TestRatesStayBelowTheWire(t *testing.T) {
 	for _, c := range []struct{ payload, threads, qps, window, signal, postlist, duration, warmup string }{
 		{"2", "16", "16", "64", "64", "8", "200us", "0us"}, {"2", "16", "2", "128", "64", "8", "100us", "10us"},
@@ -246,7 +249,8 @@ func TestProgressOfASingleRun(t *testing.T) {
 	}
 }
 
-// A bound on a load is one on its row, whatever samples of the run are beside it; and samples are no changes against a run without.
+// A bound on a load is one on its row, whatever samples of the run are beside it; and samples are
+// no changes against a run without.
 func TestSamplesAreNoLoads(t *testing.T) {
 	req := Request{Set: []string{"link.pfc=true", "switch.buffer=4MiB"}, Every: 10 * time.Microsecond, Histogram: true}
 	r := execute(t, flowsOfTen, req)
@@ -278,7 +282,8 @@ func TestSamplesAreNoLoads(t *testing.T) {
 	}
 }
 
-// Timers are no limit of a run that is short: what is under way at its end waits for no longer than answers take.
+// Timers are no limit of a run that is short: what is under way at its end waits for no longer than
+// answers take.
 func TestShortRunsWaitForNoTimer(t *testing.T) {
 	for _, load := range []string{"window: 1, duration: 3us", "threads: 4, verb: send, payload: 64KiB, window: 1, duration: 2us", "threads: 4, verb: read, window: 2, duration: 2us",
 		"threads: 4, payload: 64KiB, window: 16, duration: 2us", "verb: read, window: 1, payload: 64KiB, duration: 30us", "on_demand: explicit, on_demand_at: to, verb: read, mrs: 20, window: 1, duration: 1ms"} {
@@ -297,7 +302,8 @@ func TestNoteOfFramesThatARuleDrops(t *testing.T) {
 	}
 }
 
-// The values that decide how long an ACK timer runs, and that no source gives, are named where it limits.
+// The values that decide how long an ACK timer runs, and that no source gives, are named where it
+// limits.
 func TestGuessedValuesOfTheAckTimer(t *testing.T) {
 	p, err := profile.Load("connectx-5")
 	if err != nil {

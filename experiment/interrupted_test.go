@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// A run that is interrupted before its first event leaves the capture and the timeline of an earlier run as they are.
+// A run that is interrupted before its first event leaves the capture and the timeline of an
+// earlier run as they are.
 func TestRunThatNeverBeganLeavesOlderFiles(t *testing.T) {
 	dir := t.TempDir()
 	capture, timeline := filepath.Join(dir, "q.pcapng"), filepath.Join(dir, "q.json")

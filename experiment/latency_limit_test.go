@@ -10,8 +10,9 @@ import (
 	"github.com/rdmasim/rdmasim/experiment/table"
 )
 
-// A load that keeps one request outstanding is limited by latency, though the threads of a ping-pong spin all the time; a second run says what it
-// consists of. What waits for a core or an engine is limited by that.
+// A load that keeps one request outstanding is limited by latency, though the threads of a
+// ping-pong spin all the time; a second run says what it consists of. What waits for a core or an
+// engine is limited by that.
 func TestLatencyIsTheLimit(t *testing.T) {
 	for _, c := range []struct{ load, want string }{
 		{"verb: write, measure: latency, messages: 50", "latency"},
@@ -48,7 +49,8 @@ func TestLatencyIsTheLimit(t *testing.T) {
 	}
 }
 
-// What a latency consists of follows what is in it: a longer cable is wire, a slower library is CPU.
+// What a latency consists of follows what is in it: a longer cable is wire, a slower library is
+// CPU.
 func TestPartsOfALatency(t *testing.T) {
 	share := func(part string, set ...string) int {
 		_, note := confirmed(t, "verb: read, measure: latency, messages: 20", set...)
@@ -70,7 +72,8 @@ func TestPartsOfALatency(t *testing.T) {
 	}
 }
 
-// confirmed runs a load with --confirm, and returns the row of the load and the note about its limit.
+// confirmed runs a load with --confirm, and returns the row of the load and the note about its
+// limit.
 func confirmed(t *testing.T, load string, set ...string) (*table.Row, string) {
 	t.Helper()
 	s, err := ParseScenario("one.yaml", fmt.Appendf(nil, "name: one\ntraffic:\n  - {%s}\n", load))

@@ -9,7 +9,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
-// latencyPart is a part of the way of a message: the sections of the profile with its times, and its rates.
+// latencyPart is a part of the way of a message: the sections of the profile with its times, and
+// its rates.
 type latencyPart struct {
 	name     string
 	sections []string
@@ -39,8 +40,8 @@ const (
 	leastRest = 3.0 // what the parts lack, or have too much where one depends on another
 )
 
-// latencyParts says what the latency consists of: a run in which the times of one part are halved is shorter by half of that part. before is
-// the rate, in millions, with the profile as it is.
+// latencyParts says what the latency consists of: a run in which the times of one part are halved
+// is shorter by half of that part. before is the rate, in millions, with the profile as it is.
 func (s *Scenario) latencyParts(ctx context.Context, seed uint64, p *profile.Profile, rec *recorder, name string, before float64) (string, error) {
 	var words []string
 	rest := 100.0

@@ -20,8 +20,8 @@ func latencyOf(t *testing.T, text string) *Result {
 	return res
 }
 
-// A thread that takes the completion of another's message for its own shows a latency that no message had: 498 ns for a READ
-// that takes 1.8 us.
+// A thread that takes the completion of another's message for its own shows a latency that no
+// message had: 498 ns for a READ that takes 1.8 us.
 func TestLatencyNeedsQueuesOfOneThread(t *testing.T) {
 	const shared = "a latency load needs queue pairs and CQs that threads do not share"
 	for _, c := range []struct{ load, want string }{
@@ -65,7 +65,8 @@ func TestPingPongsDoNotMeet(t *testing.T) {
 	}
 }
 
-// The peer's message says that a write has arrived; its ACK may be lost, and the send queue be full until the next try.
+// The peer's message says that a write has arrived; its ACK may be lost, and the send queue be full
+// until the next try.
 func TestPingPongWaitsForItsAcks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("three seconds")
@@ -79,8 +80,8 @@ func TestPingPongWaitsForItsAcks(t *testing.T) {
 	}
 }
 
-// A ping-pong whose messages no longer arrive ends with the completion that says so, and does not go on for ever: a thread that
-// has waited for long looks seldom.
+// A ping-pong whose messages no longer arrive ends with the completion that says so, and does not
+// go on for ever: a thread that has waited for long looks seldom.
 func TestPingPongWithoutAnswer(t *testing.T) {
 	for _, long := range []string{"messages: 200", "duration: 1ms", "messages: 200, ack_timeout: 6"} {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)

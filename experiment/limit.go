@@ -11,7 +11,8 @@ import (
 	"github.com/rdmasim/rdmasim/workload"
 )
 
-// Keys of rows that say what limited a run: the resource, the busiest unit, and its use; and what --confirm found.
+// Keys of rows that say what limited a run: the resource, the busiest unit, and its use; and what
+// --confirm found.
 const (
 	LimitedBy    = "limited_by"
 	limitUnit    = "limit_unit"
@@ -29,8 +30,9 @@ type useWatch struct {
 	known         *sim.Load // limit, once it was asked for
 }
 
-// watch sees to it that the use of the units is read at the beginning and at the end of the time that all loads measure. Where that is not
-// known before, it is read as the threads begin, which is now, and when they have ended.
+// watch sees to it that the use of the units is read at the beginning and at the end of the time
+// that all loads measure. Where that is not known before, it is read as the threads begin, which is
+// now, and when they have ended.
 func (w *useWatch) watch(t verbs.Thread, tb *testbed.Testbed, loads []*workload.Started) {
 	var begin, end time.Duration
 	for i, st := range loads {
@@ -51,8 +53,8 @@ func (w *useWatch) watch(t verbs.Thread, tb *testbed.Testbed, loads []*workload.
 	}
 }
 
-// finish reads the use when the threads have ended, at most the time settle before now is over. What has been done until then was done by the end
-// of the loads.
+// finish reads the use when the threads have ended, at most the time settle before now is over.
+// What has been done until then was done by the end of the loads.
 func (w *useWatch) finish(tb *testbed.Testbed, results []*workload.Result) {
 	if w.after != nil {
 		return
@@ -79,7 +81,8 @@ func (w *useWatch) limit() (sim.Load, bool) {
 	return *w.known, true
 }
 
-// noLimit is what limits a run in which nothing is busy and requests hardly come back: what was seen says of no limit.
+// noLimit is what limits a run in which nothing is busy and requests hardly come back: what was
+// seen says of no limit.
 const noLimit = "none"
 
 // setLimit says in a row what the run was limited by.
@@ -98,8 +101,8 @@ func (out *Outcome) setLimit(row *table.Row) {
 // oneOutstanding is what a run that latency limits has in place of a unit.
 const oneOutstanding = "each thread has one request outstanding"
 
-// isLatency reports whether the latency of requests is the limit: all loads measure it, and nothing is busy but threads that wait by reading
-// memory in a loop.
+// isLatency reports whether the latency of requests is the limit: all loads measure it, and nothing
+// is busy but threads that wait by reading memory in a loop.
 func (out *Outcome) isLatency(l sim.Load) bool {
 	spin := false
 	for _, load := range out.loads {
@@ -136,8 +139,8 @@ func (out *Outcome) sharesCores() bool {
 	return false
 }
 
-// latencyLimit is the word for a run of which no unit is the limit, and in which each thread waits for a request before it posts the next:
-// the rate is one per round trip.
+// latencyLimit is the word for a run of which no unit is the limit, and in which each thread waits
+// for a request before it posts the next: the rate is one per round trip.
 const latencyLimit = "latency"
 
 // limitWord is the word for what limits the run.
@@ -151,8 +154,8 @@ func (out *Outcome) limitWord(l sim.Load) string {
 	return l.Resource.String()
 }
 
-// turnsOver reports whether some load delivered more in its measured time than it keeps outstanding: a window that has not come back once
-// has held nothing up.
+// turnsOver reports whether some load delivered more in its measured time than it keeps
+// outstanding: a window that has not come back once has held nothing up.
 func (out *Outcome) turnsOver() bool {
 	for i, l := range out.loads {
 		if r := out.Results[i]; l.Latency || l.Churn != "" || r.Rate()*(r.End-r.Begin).Seconds() >= float64(l.Outstanding()) {

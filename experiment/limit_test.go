@@ -125,7 +125,8 @@ traffic:
 	{sim.AckTimer, "host0/mlx5_0, the ACK timer of a QP", lossy, nil},
 }
 
-// lossy is a stream that loses one packet in a thousand, and now and then one that nothing behind it tells of.
+// lossy is a stream that loses one packet in a thousand, and now and then one that nothing behind
+// it tells of.
 const lossy = `
 name: one
 profile: connectx-5
@@ -133,7 +134,8 @@ traffic: [{name: w, payload: 64KiB, window: 16, duration: 60ms}]
 faults: [{do: drop, per_million: 1000}]
 `
 
-// Requests of which none comes back limit nothing: a window is a limit only once it has been filled and freed.
+// Requests of which none comes back limit nothing: a window is a limit only once it has been filled
+// and freed.
 func TestWindowThatNeverComesBack(t *testing.T) {
 	for _, c := range []struct {
 		window, duration, want string

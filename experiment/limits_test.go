@@ -11,8 +11,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
-// limitLoads reach most units: all verbs with receives that run out, a congested switch with pauses, and paging. They are of messages, so that
-// what takes longer ends later.
+// limitLoads reach most units: all verbs with receives that run out, a congested switch with
+// pauses, and paging. They are of messages, so that what takes longer ends later.
 var limitLoads = []string{`
 name: mixed
 traffic:
@@ -38,9 +38,10 @@ traffic:
 
 var everyValue = flag.Bool("every-value", false, "try every time, size and rate, not a share of them")
 
-// The end of a run changes in one direction with a time, a size or a rate of the profile, from the least that is allowed to the most: a larger
-// buffer never acts as a smaller one, nor a longer time as a shorter one, as they do where a product or a sum of them wraps. A run that
-// fails because a limit of time is over ends later than all others.
+// The end of a run changes in one direction with a time, a size or a rate of the profile, from the
+// least that is allowed to the most: a larger buffer never acts as a smaller one, nor a longer time
+// as a shorter one, as they do where a product or a sum of them wraps. A run that fails because a
+// limit of time is over ends later than all others.
 func TestValuesActInOneDirection(t *testing.T) {
 	unit := map[profile.Kind]string{profile.Time: "ps", profile.Rate: "bps", profile.Size: "B"}
 	share := uint32(100)

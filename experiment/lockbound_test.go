@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Threads that wait for a lock poll seldom. What they deliver behind the measured time is counted all the same: the rate that a note says
-// would follow is that of a run which nothing ends.
+// Threads that wait for a lock poll seldom. What they deliver behind the measured time is counted
+// all the same: the rate that a note says would follow is that of a run which nothing ends.
 func TestLockBoundLoadsGoOn(t *testing.T) {
 	rng := rand.New(rand.NewPCG(32, 5))
 	for n := range 5 {

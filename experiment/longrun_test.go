@@ -8,13 +8,14 @@ import (
 	"time"
 )
 
-// twoInto is a scenario of two loads of one host into another, with what the first has of its own and the second.
+// twoInto is a scenario of two loads of one host into another, with what the first has of its own
+// and the second.
 func twoInto(first, second string) string {
 	return fmt.Sprintf("name: x\nhosts: 3\nlink: switch\ntraffic:\n  - {name: a, to: 2, %s}\n  - {name: b, to: 2, %s}\n", first, second)
 }
 
-// TestIntervalsContainTheLongRun: the rate of a longer time lies in the interval of a rate, or within the 5 % that need no remark, or the run says
-// that it may not.
+// TestIntervalsContainTheLongRun: the rate of a longer time lies in the interval of a rate, or
+// within the 5 % that need no remark, or the run says that it may not.
 func TestIntervalsContainTheLongRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short tests make no long run")
@@ -57,7 +58,8 @@ func TestIntervalsContainTheLongRun(t *testing.T) {
 	}
 }
 
-// TestSentRatesAreConserved: what a host sends on uc and ud is no more than its port carries, however long the messages are that are under way.
+// TestSentRatesAreConserved: what a host sends on uc and ud is no more than its port carries,
+// however long the messages are that are under way.
 func TestSentRatesAreConserved(t *testing.T) {
 	for _, duration := range []string{"20us", "47us", "150us"} {
 		out := runText(t, twoInto("transport: uc, payload: 32396B, mtu: 256, qps_per_thread: 4, window: 157, signal_every: 48, postlist: 103, warmup: 32us, duration: "+duration,

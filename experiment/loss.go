@@ -9,7 +9,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
-// losses are what packets met on their way in a run: a rate alone does not tell that most of what a wire carried was thrown away.
+// losses are what packets met on their way in a run: a rate alone does not tell that most of what a
+// wire carried was thrown away.
 type losses struct {
 	sent       float64 // packets of requests and responses, each as often as it was sent
 	dropped    float64 // by switches
@@ -67,7 +68,8 @@ func (out *Outcome) noteLosses(env *Env) {
 	out.noteDropped(env, l.dropped)
 }
 
-// noteCongestion says what marks and pauses there were: a run in which senders are told of congestion may have the same rates as one without.
+// noteCongestion says what marks and pauses there were: a run in which senders are told of
+// congestion may have the same rates as one without.
 func (out *Outcome) noteCongestion(env *Env) {
 	marked, _ := out.Counter("hca.np_ecn_marked_roce_packets")
 	notices, _ := out.Counter("hca.rp_cnp_handled")
@@ -108,7 +110,8 @@ func (out *Outcome) noteUnmarked(env *Env, s *Scenario, prof *profile.Profile) {
 	env.Note("congestion.dcqcn changes nothing here: %s.", why)
 }
 
-// stalled says for how much of the time ACK timers held queue pairs up, on the device where that was most.
+// stalled says for how much of the time ACK timers held queue pairs up, on the device where that
+// was most.
 func (out *Outcome) stalled() string {
 	w, most := &out.use, 0
 	if w.before == nil || w.after == nil {

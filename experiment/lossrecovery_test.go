@@ -25,13 +25,14 @@ func lossRun(t *testing.T, set ...string) (res *Result, gbps float64) {
 	return res, gbps
 }
 
-// TestLossRecoveryAsPublished holds rates to published figures of other devices, to none of which a value was fitted, within the factors
-// that docs/questions/loss-recovery.md names.
+// TestLossRecoveryAsPublished holds rates to published figures of other devices, to none of which a
+// value was fitted, within the factors that docs/questions/loss-recovery.md names.
 func TestLossRecoveryAsPublished(t *testing.T) {
 	const sack, on = "hca.repeat_scheme=sack", "hca.selective_repeat=true"
 	_, goBackN := lossRun(t)
 	_, sacks := lossRun(t, on, sack)
-	// RoSR (IEEE CAL 2025): 13.5 times go-back-N with WRITEs at 1 %; MELO (APNet 2017): up to 14.02 times.
+	// RoSR (IEEE CAL 2025): 13.5 times go-back-N with WRITEs at 1 %; MELO (APNet 2017): up to 14.02
+	// times.
 	if times := sacks / goBackN; times < 13.5/3 || times > 13.5*3 {
 		t.Errorf("at 1 %%: %.4g Gb/s with SACKs, %.3g with go-back-N: %.3g times, published are 13.5", sacks, goBackN, times)
 	}
@@ -41,8 +42,8 @@ func TestLossRecoveryAsPublished(t *testing.T) {
 	}
 }
 
-// TestNotesOfRepeatSchemes: the note says which scheme is in use and what decides, packets that were not kept are counted, and a run that
-// waits for the ACK timer is said to be limited by it.
+// TestNotesOfRepeatSchemes: the note says which scheme is in use and what decides, packets that
+// were not kept are counted, and a run that waits for the ACK timer is said to be limited by it.
 func TestNotesOfRepeatSchemes(t *testing.T) {
 	for _, c := range []struct {
 		set     []string

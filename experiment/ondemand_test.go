@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Loads whose memory pages on demand move their messages, in both directions too; what contradicts itself is refused.
+// Loads whose memory pages on demand move their messages, in both directions too; what contradicts
+// itself is refused.
 func TestLoadsOnDemand(t *testing.T) {
 	for _, c := range []struct{ traffic, want string }{
 		{"verb: send, on_demand: explicit, cold: true, measure: latency", ""},

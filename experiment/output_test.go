@@ -57,7 +57,8 @@ func TestFaultsOfAScenarioAreCounted(t *testing.T) {
 	}
 }
 
-// Loads that share cores by default are named, also with a load that was given these cores; those that were all given cores are not.
+// Loads that share cores by default are named, also with a load that was given these cores; those
+// that were all given cores are not.
 func TestLoadsThatShareCores(t *testing.T) {
 	for _, c := range []struct {
 		text  string

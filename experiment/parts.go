@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Part is a scenario of an experiment. Check, which may be nil, refuses what the scenario cannot do, before
-// anything runs.
+// Part is a scenario of an experiment. Check, which may be nil, refuses what the scenario cannot
+// do, before anything runs.
 type Part struct {
 	Name  string
 	Runs  int // how often Run calls Next

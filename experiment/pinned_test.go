@@ -7,11 +7,13 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// What the model does and no card is known to do, so that a change of it is noticed. docs/fidelity.md says what is wrong.
+// What the model does and no card is known to do, so that a change of it is noticed.
+// docs/fidelity.md says what is wrong.
 
-// More threads on registers of their own than the engines take: the buffer of 64 WQEs that the device has for a queue pair is full when a push comes, so the
-// WQE is fetched, and those behind it with it. Then each WQE takes the bus to the device twice, and that is the limit. With room for the whole window nothing
-// is fetched, and the rate does not fall so far.
+// More threads on registers of their own than the engines take: the buffer of 64 WQEs that the
+// device has for a queue pair is full when a push comes, so the WQE is fetched, and those behind it
+// with it. Then each WQE takes the bus to the device twice, and that is the limit. With room for
+// the whole window nothing is fetched, and the rate does not fall so far.
 func TestPushesThatFindTheBufferFull(t *testing.T) {
 	const text = `
 name: own
@@ -40,8 +42,9 @@ traffic:
 	}
 }
 
-// One queue pair of threads of one socket: 0.58, 0.44 and 0.40 M/s with 8, 16 and 24 threads in the data of Ren et al., SMART (ASPLOS 2024). Ours has several
-// times that, since who waits for a lock costs the others nothing there. The load is that of TestQueuePairOfTwoSockets.
+// One queue pair of threads of one socket: 0.58, 0.44 and 0.40 M/s with 8, 16 and 24 threads in the
+// data of Ren et al., SMART (ASPLOS 2024). Ours has several times that, since who waits for a lock
+// costs the others nothing there. The load is that of TestQueuePairOfTwoSockets.
 func TestQueuePairOfOneSocketIsTooFast(t *testing.T) {
 	for _, threads := range []int{8, 24} {
 		out := runText(t, fmt.Sprintf("name: x\nprofile: connectx-6\nlink: switch\ncores: 96\nset: {kernel.generation: static, provider.generation: static}\ntraffic:\n"+

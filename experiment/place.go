@@ -12,8 +12,8 @@ import (
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 )
 
-// Place says where a load stands among others: what decides how it is simulated, in the keys of scenario files. Loads that are alike have
-// equal places.
+// Place says where a load stands among others: what decides how it is simulated, in the keys of
+// scenario files. Loads that are alike have equal places.
 type Place struct {
 	Words map[string]string  `json:"words"`
 	Sizes map[string]float64 `json:"sizes"`
@@ -21,8 +21,9 @@ type Place struct {
 	Changed []string `json:"changed,omitempty"`
 }
 
-// Axes on which loads differ. How far apart two words are, and two sizes for each factor of two, is assumed: what a distance means for the
-// error of a prediction is measured on published figures (package calibrate).
+// Axes on which loads differ. How far apart two words are, and two sizes for each factor of two, is
+// assumed: what a distance means for the error of a prediction is measured on published figures
+// (package calibrate).
 var wordAxes = map[string]float64{"profile": 1, "link": 1, "verb": 2, "transport": 2, "measure": 2, "td": 1, "on_demand": 3, "memory": 3, "page_size": 1,
 	"receive": 1, "churn": 5, "access": 0.5, "drain": 1, "faults": 2, "ack_timeout": 0.5, "retry_cnt": 0.5}
 
@@ -96,8 +97,8 @@ func (t *Traffic) place(clients float64) Place {
 // apart is the distance of two sizes.
 func apart(a, b float64) float64 { return perDoubling * math.Abs(math.Log2(max(a, 1)/max(b, 1))) }
 
-// Distance is how unlike two loads are: 0 for loads that are alike on all axes, and some 2 for WRITEs in place of READs, or for 256 threads
-// in place of one.
+// Distance is how unlike two loads are: 0 for loads that are alike on all axes, and some 2 for
+// WRITEs in place of READs, or for 256 threads in place of one.
 func (p Place) Distance(q Place) (d float64) {
 	// Sums of floating-point numbers depend on their order.
 	for _, axis := range slices.Sorted(maps.Keys(wordAxes)) {
@@ -118,13 +119,14 @@ func (p Place) Distance(q Place) (d float64) {
 	return table.Rounded(d) // the last bit of a logarithm depends on the processor
 }
 
-// farOut are the sizes beyond which something new may limit a load: a cache that overflows, a queue that fills. twiceAsFar is how much
-// farther than all published figures a load may go.
+// farOut are the sizes beyond which something new may limit a load: a cache that overflows, a queue
+// that fills. twiceAsFar is how much farther than all published figures a load may go.
 var farOut = []string{"threads", "queue pairs", "outstanding", "payload", "pages", "clients"}
 
 const twiceAsFar = 2
 
-// newWays are the words that another part of the device or of the host stands behind: where no figure has one, nothing is known of it.
+// newWays are the words that another part of the device or of the host stands behind: where no
+// figure has one, nothing is known of it.
 var newWays = []string{"transport", "measure", "drain", "receive", "on_demand", "memory", "churn", "faults"}
 
 // kind is what loads have in common whose sizes can be compared: a mix of verbs with any.
@@ -153,9 +155,10 @@ func (p Place) size(axis string) float64 {
 	return math.Ceil(p.Sizes["registered"] / float64(page))
 }
 
-// Beyond says in what a load goes more than twice as far as all others of its kind of verb, or a way that none of them goes, such as "pages
-// (5242880, at most 10240)" or "on_demand (explicit, in none)". Those of its profile count; if there are none, the load goes beyond them in
-// its profile, and those of all profiles count.
+// Beyond says in what a load goes more than twice as far as all others of its kind of verb, or a
+// way that none of them goes, such as "pages (5242880, at most 10240)" or "on_demand (explicit, in
+// none)". Those of its profile count; if there are none, the load goes beyond them in its profile,
+// and those of all profiles count.
 func (p Place) Beyond(others []Place) (all []string) {
 	alike := slices.DeleteFunc(slices.Clone(others), func(q Place) bool { return p.kind() != "" && q.kind() != "" && p.kind() != q.kind() })
 	own := slices.DeleteFunc(slices.Clone(alike), func(q Place) bool { return p.Words["profile"] != q.Words["profile"] })
@@ -190,7 +193,8 @@ func sizeText(axis string, v float64) string {
 	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
-// Differs says on which axes a load is unlike another, the farthest first, such as "payload (64B, there 2B)".
+// Differs says on which axes a load is unlike another, the farthest first, such as "payload (64B,
+// there 2B)".
 func (p Place) Differs(q Place) (all []string) {
 	type difference struct {
 		d    float64

@@ -97,7 +97,8 @@ type Identity struct {
 	Scenario    json.RawMessage   `json:"scenario,omitempty"`
 	Profile     string            `json:"profile"`
 	ProfileHash string            `json:"profile_hash"`
-	// Given are values of the profile that were set: an experiment may refuse those that it sets itself.
+	// Given are values of the profile that were set: an experiment may refuse those that it sets
+	// itself.
 	Given    []string `json:"given,omitempty"`
 	Seed     uint64   `json:"seed"`
 	Fault    string   `json:"fault,omitempty"` // text of --fault
@@ -164,7 +165,8 @@ func (p *Prepared) scenarioIdentity(id *Identity, pt []Setting) error {
 	return err
 }
 
-// mostHashes bounds the hashes that are remembered: points differ in few settings of the profile, or in many.
+// mostHashes bounds the hashes that are remembered: points differ in few settings of the profile,
+// or in many.
 const mostHashes = 10_000
 
 // hash is that of a scenario's profile with its settings.

@@ -53,8 +53,8 @@ func TestRateOfALoadThatStalls(t *testing.T) {
 	out := runText(t, incast, Setting{"traffic.0.duration", "20ms"}, Setting{"traffic.1.duration", "20ms"})
 	stalled := false
 	for i, l := range out.loads {
-		// When the measured time ends a whole window is under way, which completes later; of one poll across the end a
-		// part counts, and a poll finds less than half a window.
+		// When the measured time ends a whole window is under way, which completes later; of one
+		// poll across the end a part counts, and a poll finds less than half a window.
 		completed, window := float64(out.Results[i].Threads[0].Completed), float64(l.Window)
 		least, most := (completed-window)/l.Duration.Seconds(), (completed-window/2)/l.Duration.Seconds()
 		if got := out.Results[i].Rate(); got > most || got < least {
@@ -97,7 +97,8 @@ func TestLoadsBeginTogether(t *testing.T) {
 	}
 }
 
-// A load with a start of its own begins that much later, its warm-up included, and what it measures begins with it.
+// A load with a start of its own begins that much later, its warm-up included, and what it measures
+// begins with it.
 func TestLoadThatStartsLater(t *testing.T) {
 	out := runText(t, "name: x\ntraffic:\n  - {name: victim, duration: 100us}\n  - {name: late, cores: [3], start: 40us, warmup: 5us, duration: 20us}\n"+
 		"  - {name: ping, cores: [5], start: 10us, measure: latency, messages: 5}\n  - {name: churn, churn: reg_mr, cores: [7], start: 30us, mrs: 2, messages: 2}\n")
@@ -204,8 +205,8 @@ func TestChurnHasNoRateOfBytes(t *testing.T) {
 	}
 }
 
-// A thread that polls more slowly than its messages complete has completions waiting in its queue. What waits when the measured
-// time begins was delivered before.
+// A thread that polls more slowly than its messages complete has completions waiting in its queue.
+// What waits when the measured time begins was delivered before.
 func TestRateOfAQueueThatIsDrained(t *testing.T) {
 	for _, duration := range []string{"50us", "100us", "200us", "1ms"} {
 		out := runText(t, "name: x\nhosts: 2\ntraffic:\n"+

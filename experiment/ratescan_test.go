@@ -30,7 +30,8 @@ func (d draws) scale(low, high float64) int {
 	return int(low * math.Exp(d.Float64()*math.Log(high/low)))
 }
 
-// scenario has one load to four, on two hosts to four, which all begin and end together, and loss in some.
+// scenario has one load to four, on two hosts to four, which all begin and end together, and loss
+// in some.
 func (d draws) scenario() (text string, duration time.Duration) {
 	if d.chance(10) {
 		return d.settling()
@@ -65,7 +66,8 @@ func (d draws) scenario() (text string, duration time.Duration) {
 	return b.String(), time.Duration(us) * time.Microsecond
 }
 
-// settling has one load with a steady rate that may depend on something which has not settled: pages, a mix, queue pairs that wait for a timer.
+// settling has one load with a steady rate that may depend on something which has not settled:
+// pages, a mix, queue pairs that wait for a timer.
 func (d draws) settling() (text string, duration time.Duration) {
 	us, faults, load := 0, "", ""
 	switch d.IntN(3) {
@@ -107,7 +109,8 @@ func (d draws) of0(percent, n int) int {
 	return n
 }
 
-// load writes load i, whose threads have the cores from a number on, and returns how many there are.
+// load writes load i, whose threads have the cores from a number on, and returns how many there
+// are.
 func (d draws) load(b *strings.Builder, i, hosts, core int, when string) int {
 	from, to := d.IntN(hosts), 1
 	if d.chance(40) {
@@ -193,8 +196,9 @@ func (out *Outcome) quiet() (loads []int) {
 	return loads
 }
 
-// TestRatesOfRandomLoads: of the rates that are printed without a note, those of a run of 1.5 to 4 ms, or four times as long, are in the 95 % confidence
-// interval, or within 5 %, for 95 of 100, and no one is off by more than 15 %.
+// TestRatesOfRandomLoads: of the rates that are printed without a note, those of a run of 1.5 to 4
+// ms, or four times as long, are in the 95 % confidence interval, or within 5 %, for 95 of 100, and
+// no one is off by more than 15 %.
 func TestRatesOfRandomLoads(t *testing.T) {
 	rates, missed, notes, warned, rightly := 0, 0, 0, 0, 0
 	n := uint64(*scanned)

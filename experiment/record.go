@@ -107,7 +107,8 @@ func (r *recorder) attach(cfg *testbed.Config, name string) {
 	cfg.Faults, cfg.Lockstep = r.faults, r.lockstep
 }
 
-// silent is a recorder for runs of which nothing is kept: with the same faults, and in lockstep if r is.
+// silent is a recorder for runs of which nothing is kept: with the same faults, and in lockstep if
+// r is.
 func (r *recorder) silent() *recorder {
 	if r == nil {
 		return nil
@@ -165,8 +166,8 @@ func (r *recorder) notes(res *Result) {
 	}
 }
 
-// end puts the files in place when the runs have ended well, or were interrupted:
-// what has run is then in them. A file that cannot be written is an error, and no end of the results.
+// end puts the files in place when the runs have ended well, or were interrupted: what has run is
+// then in them. A file that cannot be written is an error, and no end of the results.
 func (r *recorder) end(err error) error {
 	if err == nil && r.faults != nil && len(r.processes) > 0 {
 		err = r.faults.CheckProcesses(r.processes)

@@ -25,7 +25,8 @@ type Records struct {
 	Name, Version, Profile, ProfileHash, Seed string
 	Incomplete                                bool
 	Rows                                      []table.Row
-	// Lines says that the records are lines of --format jsonl, whose columns have the names of files.
+	// Lines says that the records are lines of --format jsonl, whose columns have the names of
+	// files.
 	Lines bool
 }
 
@@ -34,8 +35,8 @@ func (r *Records) origin() []*string {
 	return []*string{&r.Name, &r.Version, &r.Profile, &r.ProfileHash, &r.Seed}
 }
 
-// ReadRecords reads the result of an earlier run: NAME.json of -o or --format json, or the lines of --format jsonl. Errors name file, line
-// and column.
+// ReadRecords reads the result of an earlier run: NAME.json of -o or --format json, or the lines of
+// --format jsonl. Errors name file, line and column.
 func ReadRecords(ctx context.Context, file string) (*Records, error) {
 	text, err := input.ReadUpTo(ctx, file, mostRecords)
 	if err != nil {
@@ -102,7 +103,8 @@ func (r *Records) lines(text []byte) error {
 	return nil
 }
 
-// profileSwept reports whether the profile is a setting of the rows: they differ in it and are of one answer.
+// profileSwept reports whether the profile is a setting of the rows: they differ in it and are of
+// one answer.
 func (r *Records) profileSwept() bool {
 	for i := range r.Rows {
 		if r.Rows[i].Get("profile") != r.Rows[0].Get("profile") && r.Rows[i].Get("profile_hash") == r.Rows[0].Get("profile_hash") {

@@ -11,7 +11,8 @@ import (
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 )
 
-// Requirement is a bound on a column of rows, such as total.p99 < 20us: what a script or a review asks of a run.
+// Requirement is a bound on a column of rows, such as total.p99 < 20us: what a script or a review
+// asks of a run.
 type Requirement struct {
 	text, row, key, op string
 	bound              float64
@@ -23,8 +24,10 @@ var shortKeys = map[string]string{"p50": "latency_ns_p50", "p90": "latency_ns_p9
 // operators are longest first, as they are looked for.
 var operators = []string{"<=", ">=", "<", ">"}
 
-// ParseRequirement reads ROW.COLUMN and a bound: ROW is the name of a load, or total; COLUMN is one of the result, or p50, p90, p99, p999,
-// rate or goodput, each also with _change behind it, which is the change in percent against an earlier run; the bound is a number in the unit of the column, or a time or a rate with its own, such as 20us or 90Gbps.
+// ParseRequirement reads ROW.COLUMN and a bound: ROW is the name of a load, or total; COLUMN is one
+// of the result, or p50, p90, p99, p999, rate or goodput, each also with _change behind it, which
+// is the change in percent against an earlier run; the bound is a number in the unit of the column,
+// or a time or a rate with its own, such as 20us or 90Gbps.
 func ParseRequirement(text string) (*Requirement, error) {
 	r := &Requirement{text: strings.TrimSpace(text)}
 	at := strings.IndexAny(text, "<>")

@@ -33,7 +33,8 @@ type Result struct {
 	Faults []FaultCount `json:"-"`
 	// Sensitivity is there if it was asked for.
 	Sensitivity *Sensitivity `json:"sensitivity,omitempty"`
-	// Validity is what published figures say of loads like those of the result, if there are such loads.
+	// Validity is what published figures say of loads like those of the result, if there are such
+	// loads.
 	Validity *Validity `json:"validity,omitempty"`
 	// Against is there if the result was compared with that of an earlier run.
 	Against *Comparison `json:"against,omitempty"`

@@ -50,7 +50,8 @@ type Outcome struct {
 	row      *table.Row  // of completions, which are no loads
 }
 
-// outOfBand is the latency of the messages by which testers coordinate, outside of RDMA; none is part of a result.
+// outOfBand is the latency of the messages by which testers coordinate, outside of RDMA; none is
+// part of a result.
 const outOfBand = 20 * sim.Microsecond
 
 // deadline bounds a scenario in virtual time, so that one that hangs ends.
@@ -123,8 +124,9 @@ func (s *Scenario) runUntil(ctx context.Context, seed uint64, prof *profile.Prof
 	return out, err
 }
 
-// backed is how much memory of hosts has been behind runs since collect ran. The collector takes it as used, though a run touches a little
-// of it here and there, and does not come again before as much has been allocated anew.
+// backed is how much memory of hosts has been behind runs since collect ran. The collector takes it
+// as used, though a run touches a little of it here and there, and does not come again before as
+// much has been allocated anew.
 var backed atomic.Uint64
 
 // muchBacked is the memory from which collect is worth the time.
@@ -216,7 +218,8 @@ func (s *Scenario) body(t verbs.Thread, tb *testbed.Testbed, out *Outcome) error
 	return nil
 }
 
-// harmful says whether a script does something to frames or links: that a load ends in error is then a result.
+// harmful says whether a script does something to frames or links: that a load ends in error is
+// then a result.
 func harmful(plan *fault.Plan) bool { return plan != nil && len(plan.Rules)+len(plan.Links) > 0 }
 
 // drops says whether a switch has dropped packets: that a load ends in error is then a result too.

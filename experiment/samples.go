@@ -11,7 +11,8 @@ import (
 	"github.com/rdmasim/rdmasim/workload"
 )
 
-// samples are latencies in nanoseconds, by the quarter of its thread's messages in which each was taken.
+// samples are latencies in nanoseconds, by the quarter of its thread's messages in which each was
+// taken.
 type samples [workload.Quarters][]float64
 
 // add takes the latencies of a thread, in the order of its messages.
@@ -37,10 +38,12 @@ var percentileColumns = []struct {
 	q   float64
 }{{"latency_ns_p50", 0.5}, {"latency_ns_p90", 0.9}, {"latency_ns_p99", 0.99}, {"latency_ns_p999", 0.999}}
 
-// enoughBeyond is how many samples of a quarter must be beyond a percentile for the quarters to say how far it is to be trusted.
+// enoughBeyond is how many samples of a quarter must be beyond a percentile for the quarters to say
+// how far it is to be trusted.
 const enoughBeyond = 5
 
-// percentiles adds the percentiles of the samples to a row, with the 95 % intervals of batch means over the quarters, as for rates.
+// percentiles adds the percentiles of the samples to a row, with the 95 % intervals of batch means
+// over the quarters, as for rates.
 func percentiles(row *table.Row, s *samples) {
 	for k := range s {
 		slices.Sort(s[k])
@@ -61,7 +64,8 @@ func percentiles(row *table.Row, s *samples) {
 	row.Set("latency_ns_min", ns[0]).Set("latency_ns_max", ns[len(ns)-1]).Set("latency_ns_mean", stat.Mean(ns, nil))
 }
 
-// half is half the width of the 95 % interval of a percentile, of sorted quarters that have enough samples beyond it.
+// half is half the width of the 95 % interval of a percentile, of sorted quarters that have enough
+// samples beyond it.
 func (s *samples) half(q float64) (float64, bool) {
 	var each [workload.Quarters]float64
 	for k := range s {

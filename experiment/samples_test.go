@@ -9,7 +9,8 @@ import (
 	"github.com/rdmasim/rdmasim/experiment/table"
 )
 
-// A percentile has the interval of batch means over the quarters of each thread's messages, where these hold enough of them.
+// A percentile has the interval of batch means over the quarters of each thread's messages, where
+// these hold enough of them.
 func TestPercentilesHaveIntervals(t *testing.T) {
 	rising := func(n int) (all []time.Duration) {
 		for i := range n {
@@ -45,7 +46,8 @@ func TestPercentilesHaveIntervals(t *testing.T) {
 	}
 }
 
-// A table has rates and percentiles of a single run with their intervals, and says what these are; files have the numbers.
+// A table has rates and percentiles of a single run with their intervals, and says what these are;
+// files have the numbers.
 func TestTablesHaveIntervals(t *testing.T) {
 	s, err := ParseScenario("one.yaml", []byte("name: one\ntraffic:\n  - {name: w, threads: 2, payload: 4KiB, window: 4, measure: both, messages: 400}\nfaults: [{do: drop, per_million: 300}]\n"))
 	if err != nil {

@@ -200,8 +200,8 @@ func (s *Scenario) Items() (loads, rules int) {
 	return len(s.given.Traffic), len(s.Faults)
 }
 
-// regions is how many memory regions each protection domain has unless the load says: one, or enough for threads that
-// time writes and have a region each.
+// regions is how many memory regions each protection domain has unless the load says: one, or
+// enough for threads that time writes and have a region each.
 func (t *Traffic) regions() int {
 	if t.Measure == "latency" && len(t.Mix) == 0 && (t.Verb == "write" || t.Verb == "" && t.Transport != "ud") {
 		return (t.Threads + t.PDs - 1) / t.PDs

@@ -14,13 +14,15 @@ import (
 // mostLoads bounds the loads of a scenario: of a host's threads there are no more.
 const mostLoads = 1024
 
-// CheckIn checks a scenario that is a part of a file, and fills in its defaults. Errors name the place in doc.
+// CheckIn checks a scenario that is a part of a file, and fills in its defaults. Errors name the
+// place in doc.
 func (s *Scenario) CheckIn(file string, doc *input.Doc) error {
 	s.file, s.doc = file, doc
 	return s.check()
 }
 
-// checkAttributes reports what loads ask for and the library of the profile does not have. It comes when all settings have been made.
+// checkAttributes reports what loads ask for and the library of the profile does not have. It comes
+// when all settings have been made.
 func (s *Scenario) checkAttributes() error {
 	for i := range s.Traffic {
 		if t := &s.Traffic[i]; t.TD == "independent" {

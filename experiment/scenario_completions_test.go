@@ -27,8 +27,8 @@ func scenarioOf(t *testing.T, text string, req Request) (*Result, error) {
 	return x.Execute(t.Context(), req, nil)
 }
 
-// A disk with two places and a service of 100 us gives 20,000 completions per second and no more, whatever the cores could do; and its
-// interrupts fall where connections share the CQ of a vector.
+// A disk with two places and a service of 100 us gives 20,000 completions per second and no more,
+// whatever the cores could do; and its interrupts fall where connections share the CQ of a vector.
 func TestScenarioOfADisk(t *testing.T) {
 	const text = `name: disk
 cores: 8
@@ -49,7 +49,8 @@ completions: {model: softirq, vectors: 2, affinity: [6, 7], peers: 32, pool: tru
 	}
 }
 
-// Workers of the unbound workqueue keep to its cpumask: no core is busy but those, and that of the interrupts.
+// Workers of the unbound workqueue keep to its cpumask: no core is busy but those, and that of the
+// interrupts.
 func TestScenarioOfACPUMask(t *testing.T) {
 	const text = `name: mask
 cores: 8
@@ -170,7 +171,8 @@ func TestTimelineOfCompletions(t *testing.T) {
 	}
 }
 
-// Where no completion was handled there is no latency and nothing for each completion, and a note says so.
+// Where no completion was handled there is no latency and nothing for each completion, and a note
+// says so.
 func TestNoCompletionHasNoLatency(t *testing.T) {
 	const text = `name: late
 completions: {model: softirq, duration: 200us, disk: {mean: 10ms}}

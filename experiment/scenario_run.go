@@ -121,7 +121,8 @@ func inFile(s *Scenario, err error) bool {
 	return own != nil && own.Error() == err.Error()
 }
 
-// execute is Experiment.Execute for a scenario file: --set names values of the file, or of the profile.
+// execute is Experiment.Execute for a scenario file: --set names values of the file, or of the
+// profile.
 func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, progress func(done, total int, what string)) (res *Result, err error) {
 	changes, err := req.changes()
 	if err != nil {
@@ -230,8 +231,9 @@ func (c *clock) tick(now time.Duration) {
 	}
 }
 
-// sharedCores names loads whose threads share cores although nobody asked for it: threads of a load without clients are
-// put on cores 0, 1, ... of their host unless cores names others, and another load may name just these.
+// sharedCores names loads whose threads share cores although nobody asked for it: threads of a load
+// without clients are put on cores 0, 1, ... of their host unless cores names others, and another
+// load may name just these.
 func (s *Scenario) sharedCores() (out []string) {
 	users := map[place]int{}
 	for i := range s.Traffic {

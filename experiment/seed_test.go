@@ -2,7 +2,8 @@ package experiment
 
 import "testing"
 
-// The seed of a run decides the random choices of its loads: the queue pair of a request, and the part of memory that it uses.
+// The seed of a run decides the random choices of its loads: the queue pair of a request, and the
+// part of memory that it uses.
 func TestSeedDecidesWhatLoadsChoose(t *testing.T) {
 	for _, load := range []string{"qps_per_thread: 4, spread: 8, window: 8", "access: random, mrs: 4096, mr_size: 64KiB, measure: latency, verb: read"} {
 		rate := func(seed uint64) string {

@@ -11,8 +11,8 @@ import (
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
 )
 
-// Sensitivity says which assumed and fitted values a result depends on, and whether what it shows holds when each of
-// them is at its bounds.
+// Sensitivity says which assumed and fitted values a result depends on, and whether what it shows
+// holds when each of them is at its bounds.
 type Sensitivity struct {
 	// Runs is how often the experiment was run.
 	Runs int `json:"runs"`
@@ -120,7 +120,8 @@ func (s *Sensitivity) Write(w io.Writer) error {
 	return nil
 }
 
-// matters reports whether the value is worth a line for people: it moves a number by a hundredth, or a conclusion.
+// matters reports whether the value is worth a line for people: it moves a number by a hundredth,
+// or a conclusion.
 func (v *Sensitive) matters() bool {
 	return !v.Holds || slices.ContainsFunc(v.Tries, func(t Tried) bool { return t.Effect >= 1 })
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// sampled are the kinds of rows of what a run was sampled for, and of how its messages are distributed: too many for a table, and of no load.
+// sampled are the kinds of rows of what a run was sampled for, and of how its messages are
+// distributed: too many for a table, and of no load.
 var sampled = []string{"series", "queue", "switch", "histogram"}
 
 // mostSamples bounds the samples of a run: a longer one is not recorded to its end, and says so.
@@ -70,8 +71,9 @@ func (r *series) read(tb *testbed.Testbed, out *Outcome, at time.Duration, of fu
 	return true
 }
 
-// emit adds the rows: of kind series what each load of the file delivered until a sample since the one before, of kind queue the ports of the
-// switch that had something to do, and of kind switch all ports together, with the pause frames of priority flow control that it sent.
+// emit adds the rows: of kind series what each load of the file delivered until a sample since the
+// one before, of kind queue the ports of the switch that had something to do, and of kind switch
+// all ports together, with the pause frames of priority flow control that it sent.
 func (r *series) emit(env *Env, sets []set) {
 	if len(r.times) > mostSamples {
 		env.Note("--every: the run is longer than %d samples, and the rest was not recorded: give a longer time.", mostSamples)
@@ -121,7 +123,8 @@ func (r *series) first() []testbed.Egress {
 	return r.ports[0]
 }
 
-// eventful says whether a port dropped or marked something, or let more wait than the one frame that every port has on its line now and then.
+// eventful says whether a port dropped or marked something, or let more wait than the one frame
+// that every port has on its line now and then.
 func (r *series) eventful(p int) bool {
 	const frame = 5000
 	first, last := r.ports[0][p], r.ports[len(r.ports)-1][p]

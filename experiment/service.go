@@ -76,8 +76,9 @@ func (s *Service) worst() time.Duration {
 	return time.Duration(max(s.Mean, s.Long) / 1000)
 }
 
-// exponential draws from an exponential distribution without a floating point number, by von Neumann's comparison of uniform draws:
-// a run that descends is of odd length with the probability of the first draw's density.
+// exponential draws from an exponential distribution without a floating point number, by von
+// Neumann's comparison of uniform draws: a run that descends is of odd length with the probability
+// of the first draw's density.
 func exponential(r *sim.Rand, mean time.Duration) time.Duration {
 	const one = 1 << 30
 	for whole := time.Duration(0); ; whole++ {

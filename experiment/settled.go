@@ -12,19 +12,23 @@ import (
 	"github.com/rdmasim/rdmasim/workload"
 )
 
-// A rate may be steady while something that it depends on still fills or drains: pages that have not been touched, queue pairs that have not begun
-// to wait for a timer, a verb of a mix that has not had its turn. Each has a sign in the measured time by which it is found.
+// A rate may be steady while something that it depends on still fills or drains: pages that have
+// not been touched, queue pairs that have not begun to wait for a timer, a verb of a mix that has
+// not had its turn. Each has a sign in the measured time by which it is found.
 
-// oftenEnough is how often something must have come for its share of a rate to be right within steady.
+// oftenEnough is how often something must have come for its share of a rate to be right within
+// steady.
 const oftenEnough = turnovers
 
-// unsettled says what has not settled of a load whose rate was steady in the measured time; "" if nothing is known.
+// unsettled says what has not settled of a load whose rate was steady in the measured time; "" if
+// nothing is known.
 func (out *Outcome) unsettled(i int, more string) string {
 	l, r := out.loads[i], out.Results[i]
 	return cmp.Or(rarelyPosted(l, r, more), out.faulting(i, more), standing(l, r, more), out.outwaited(i))
 }
 
-// rarelyPosted says that a verb of the load's mix has come so seldom that its share of the messages is chance.
+// rarelyPosted says that a verb of the load's mix has come so seldom that its share of the messages
+// is chance.
 func rarelyPosted(l *workload.Load, r *workload.Result, more string) string {
 	verb, share := l.Rarest()
 	measured := r.End - r.Begin
@@ -35,7 +39,8 @@ func rarelyPosted(l *workload.Load, r *workload.Result, more string) string {
 	return fmt.Sprintf("each of its threads had %.1f messages with %s delivered in the measured time of %v: what that verb costs in a longer time is not in its rate; %s.", each, verb, measured, more)
 }
 
-// watchPaging reads the use of the units at the ends of the measured time of each load whose pages come on demand.
+// watchPaging reads the use of the units at the ends of the measured time of each load whose pages
+// come on demand.
 func (out *Outcome) watchPaging(watch func(w *useWatch, i int)) {
 	out.paging = make([]*useWatch, len(out.loads))
 	for i, l := range out.loads {
@@ -46,7 +51,8 @@ func (out *Outcome) watchPaging(watch func(w *useWatch, i int)) {
 	}
 }
 
-// faulting says that devices waited for page faults of a load's hosts in more of the measured time than changes nothing. Pages come once.
+// faulting says that devices waited for page faults of a load's hosts in more of the measured time
+// than changes nothing. Pages come once.
 func (out *Outcome) faulting(i int, more string) string {
 	if out.paging == nil || out.paging[i] == nil || out.paging[i].before == nil || out.paging[i].after == nil {
 		return ""
@@ -64,7 +70,8 @@ func (out *Outcome) faulting(i int, more string) string {
 	return fmt.Sprintf("for %d %% of the measured time of %v a device waited for page faults: its rate is that of pages that are touched for the first time, and another one follows when all have come; %s.", (mille+5)/10, r.End-r.Begin, more)
 }
 
-// standing says that queue pairs of a load have begun to wait in the measured time, or to get on, and others made up for them.
+// standing says that queue pairs of a load have begun to wait in the measured time, or to get on,
+// and others made up for them.
 func standing(l *workload.Load, r *workload.Result, more string) string {
 	n := float64(l.Threads / l.QPShare * l.QPs)
 	measured := r.End - r.Begin
@@ -83,14 +90,17 @@ func standing(l *workload.Load, r *workload.Result, more string) string {
 	return fmt.Sprintf("%d of its %.0f queue pairs got something delivered in the first quarter of the measured time of %v, and %d in the last: the rate is steady only as long as enough of them do not wait; %s.", first, n, measured, last, more)
 }
 
-// leastMoves is how many messages a queue pair has in a quarter of the measured time on average for one that has none to stand out.
+// leastMoves is how many messages a queue pair has in a quarter of the measured time on average for
+// one that has none to stand out.
 const leastMoves = 8
 
-// waits is how often a wait for the ACK timer must fit into the measured time for the quarters of that to tell of it.
+// waits is how often a wait for the ACK timer must fit into the measured time for the quarters of
+// that to tell of it.
 const waits = 4
 
-// outwaited says that the measured time of a load whose frames may be lost is short against what a queue pair waits for its ACK timer. A rate that
-// was steady in it is that of the time before the first wait, or of those that do not wait yet.
+// outwaited says that the measured time of a load whose frames may be lost is short against what a
+// queue pair waits for its ACK timer. A rate that was steady in it is that of the time before the
+// first wait, or of those that do not wait yet.
 func (out *Outcome) outwaited(i int) string {
 	l, r := out.loads[i], out.Results[i]
 	measured := r.End - r.Begin
@@ -113,7 +123,8 @@ func readable(d time.Duration) time.Duration {
 	return d.Round(time.Microsecond)
 }
 
-// ackTimeout is how long a queue pair of a load waits for an answer before it sends again; 0 if it has no timer.
+// ackTimeout is how long a queue pair of a load waits for an answer before it sends again; 0 if it
+// has no timer.
 func (out *Outcome) ackTimeout(l *workload.Load) time.Duration {
 	code := uint8(workload.AckTimeout)
 	if l.AckTimeout != nil {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// What a steady rate depends on, and has not settled, is said beside it; and nothing of one that has.
+// What a steady rate depends on, and has not settled, is said beside it; and nothing of one that
+// has.
 func TestNotesOfWhatHasNotSettled(t *testing.T) {
 	alone := func(load string) string { return "name: x\ntraffic: [{name: a, " + load + "}]\n" }
 	lossy := func(perMillion, load string) string {

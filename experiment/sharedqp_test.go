@@ -5,10 +5,11 @@ import (
 	"testing"
 )
 
-// One queue pair of all threads of two sockets, ConnectX-6: 0.34, 0.27, 0.26 and 0.255 M READs/s with 32, 48, 64 and 96 threads in the data of
-// Ren et al., SMART (ASPLOS 2024). Their program (test/test_rdma.cpp of madsys-dev/smart) posts eight READs one by one, each signalled, and
-// polls until all have completed; work is what check 20 has. Nothing is fitted to these figures. From 48 threads on each core of a
-// socket has one that waits for the lock, and the rate falls no further.
+// One queue pair of all threads of two sockets, ConnectX-6: 0.34, 0.27, 0.26 and 0.255 M READs/s
+// with 32, 48, 64 and 96 threads in the data of Ren et al., SMART (ASPLOS 2024). Their program
+// (test/test_rdma.cpp of madsys-dev/smart) posts eight READs one by one, each signalled, and polls
+// until all have completed; work is what check 20 has. Nothing is fitted to these figures. From 48
+// threads on each core of a socket has one that waits for the lock, and the rate falls no further.
 func TestQueuePairOfTwoSockets(t *testing.T) {
 	for _, c := range []struct {
 		threads int
@@ -23,7 +24,8 @@ func TestQueuePairOfTwoSockets(t *testing.T) {
 	}
 }
 
-// A load that drains has pauses: a batch of eight lasts as long as its last READ, where a window that is kept full has the next one posted already.
+// A load that drains has pauses: a batch of eight lasts as long as its last READ, where a window
+// that is kept full has the next one posted already.
 func TestDrain(t *testing.T) {
 	rate := func(window int, more string) float64 {
 		out := runText(t, fmt.Sprintf("name: x\nprofile: connectx-6\ntraffic:\n  - {verb: read, payload: 8B, window: %d, %swarmup: 50us, duration: 100us}\n", window, more))

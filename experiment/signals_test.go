@@ -13,7 +13,8 @@ import (
 )
 
 // ends says whether a load, some messages or 12 us long, comes to its end in many times that time.
-// It is built with a postlist and a signal_every of 1, which are never refused, and runs with its own.
+// It is built with a postlist and a signal_every of 1, which are never refused, and runs with its
+// own.
 func ends(t *testing.T, p *profile.Profile, l *workload.Load) (ended bool) {
 	cfg := testbed.Default(p)
 	cfg.NoTap = true
@@ -42,10 +43,12 @@ func ends(t *testing.T, p *profile.Profile, l *workload.Load) (ended bool) {
 	return ended
 }
 
-// selfWaiting is in the words of a load that waits for a completion that none of its requests asks for.
+// selfWaiting is in the words of a load that waits for a completion that none of its requests asks
+// for.
 const selfWaiting = "no request asks for"
 
-// A load is refused because it would wait for itself exactly if it would: with each window, postlist and signal_every.
+// A load is refused because it would wait for itself exactly if it would: with each window,
+// postlist and signal_every.
 func TestLoadsThatWaitForThemselves(t *testing.T) {
 	const most = 5 // with which there are all kinds
 	for _, base := range []string{

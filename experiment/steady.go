@@ -15,7 +15,8 @@ import (
 // needs no remark. Most published figures are compared with a tolerance of 5 to 10 %.
 const steady = 0.05
 
-// unsteady says why the rate of a load of a run means little, and what to do; "" if it means what it says.
+// unsteady says why the rate of a load of a run means little, and what to do; "" if it means what
+// it says.
 func (out *Outcome) unsteady(i int) string {
 	l, r := out.loads[i], out.Results[i]
 	if l.Latency || r.Failed != nil {
@@ -49,8 +50,9 @@ func (out *Outcome) unsteady(i int) string {
 	return fmt.Sprintf("its rate is not steady: %s that the 95 %% confidence interval of the rate is ±%.0f %%; %s.", because, 100*r.Confidence, more)
 }
 
-// filling says that the windows of a load were not full for more than a tenth of the measured time, however steady its
-// rate was; "" if they were. A thread posts as long as it has room, and only then takes the time to poll.
+// filling says that the windows of a load were not full for more than a tenth of the measured time,
+// however steady its rate was; "" if they were. A thread posts as long as it has room, and only
+// then takes the time to poll.
 func filling(l *workload.Load, r *workload.Result, more string) string {
 	if l.Churn != "" || l.Spread > 0 {
 		return ""
@@ -69,8 +71,9 @@ func filling(l *workload.Load, r *workload.Result, more string) string {
 	return fmt.Sprintf("for %v of the measured time of %v its windows were not full: a thread with room only posts, and does not poll, so that the rate is higher than later; %s.", full-r.Begin, measured, more)
 }
 
-// draining says that more receives were used up in the measured time than the target posted, so that the rate lasts for as long as there are
-// some of those that were posted before the load began; "" if not. A target polls 16 completions at a time.
+// draining says that more receives were used up in the measured time than the target posted, so
+// that the rate lasts for as long as there are some of those that were posted before the load
+// began; "" if not. A target polls 16 completions at a time.
 func draining(l *workload.Load, r *workload.Result, more string) string {
 	used, measured := r.Rate()*(r.End-r.Begin).Seconds()*l.Taking(), r.End-r.Begin
 	lost := used - float64(r.Refilled)
@@ -80,8 +83,8 @@ func draining(l *workload.Load, r *workload.Result, more string) string {
 	return fmt.Sprintf("%.0f receives were used up in the measured time of %v, and its target posted only %d: the rate is higher than when those posted before have been used up; %s.", used, measured, r.Refilled, more)
 }
 
-// fewSamples says that the percentiles of a load, of all its clients together, mean little, and what to do; "" if they do not: of
-// fewer than 100 samples the 99 % point is the maximum.
+// fewSamples says that the percentiles of a load, of all its clients together, mean little, and
+// what to do; "" if they do not: of fewer than 100 samples the 99 % point is the maximum.
 func fewSamples(l *workload.Load, results ...*workload.Result) string {
 	n := 0
 	for _, r := range results {
@@ -118,7 +121,8 @@ func (out *Outcome) noteOverlap(env *Env) {
 	}
 }
 
-// endedBefore are the loads without which load i was measured for more than a twentieth of its time, because they had ended.
+// endedBefore are the loads without which load i was measured for more than a twentieth of its
+// time, because they had ended.
 func (out *Outcome) endedBefore(i int) (early []string) {
 	r := out.Results[i]
 	for j, other := range out.Results {
@@ -137,8 +141,9 @@ func once(names []string, name string) []string {
 	return append(names, name)
 }
 
-// neighbours are loads whose own rate is steady in the measured time beside loads whose is not: a load that has hardly begun, or waits for a
-// timer, leaves a port or an engine to others that it takes from them later.
+// neighbours are loads whose own rate is steady in the measured time beside loads whose is not: a
+// load that has hardly begun, or waits for a timer, leaves a port or an engine to others that it
+// takes from them later.
 func (out *Outcome) neighbours() (still, moving []string) {
 	for i, l := range out.loads {
 		if r := out.Results[i]; r.Failed != nil || l.Latency || out.unsteady(i) != "" {
@@ -167,7 +172,8 @@ func (out *Outcome) noteNeighbours(env *Env) {
 	}
 }
 
-// noteUnreliable names loads whose requests complete when they have been sent, and may be lost after that.
+// noteUnreliable names loads whose requests complete when they have been sent, and may be lost
+// after that.
 func (out *Outcome) noteUnreliable(env *Env) {
 	var names []string
 	for i, l := range out.loads {

@@ -10,8 +10,8 @@ import (
 	"github.com/rdmasim/rdmasim/experiment/table"
 )
 
-// The total of several clients has the interval of the summed batches, so that --against can tell a change from none; where loads were measured
-// in different times it has none.
+// The total of several clients has the interval of the summed batches, so that --against can tell a
+// change from none; where loads were measured in different times it has none.
 func TestTotalsHaveIntervals(t *testing.T) {
 	run := func(text string, set ...string) *Result {
 		t.Helper()

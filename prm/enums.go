@@ -99,7 +99,8 @@ const (
 // MKeyQPNAny in MKC.QPN binds the key to no QP.
 const MKeyQPNAny = 0xffffff
 
-// NoUserIndex in the context of a queue asks for completions that name it by its number (mlx5_ib, MLX5_IB_DEFAULT_UIDX).
+// NoUserIndex in the context of a queue asks for completions that name it by its number (mlx5_ib,
+// MLX5_IB_DEFAULT_UIDX).
 const NoUserIndex = 0xffffff
 
 // MKeyOf is the key of an index and a variant byte, as lkey and rkey carry it.

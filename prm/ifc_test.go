@@ -63,8 +63,8 @@ func TestTablesAgainstKernelRecord(t *testing.T) {
 	}
 }
 
-// kernelHeader is the folder of mlx5_ifc.h of Linux 6.12, where the package linux-headers-6.12.*-common puts it, or
-// where RDMASIM_MLX5_IFC says.
+// kernelHeader is the folder of mlx5_ifc.h of Linux 6.12, where the package
+// linux-headers-6.12.*-common puts it, or where RDMASIM_MLX5_IFC says.
 func kernelHeader() string {
 	if dir := os.Getenv("RDMASIM_MLX5_IFC"); dir != "" {
 		return dir

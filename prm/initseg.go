@@ -9,7 +9,8 @@ const CmdIfRevision = 5
 // SetFWRev sets the version of the firmware.
 func (i InitSeg) SetFWRev(major, minor uint16) { putBE16(i, 0, minor); putBE16(i, 2, major) }
 
-// Places in the initialization segment, which begins BAR 0 (struct mlx5_init_seg, include/linux/mlx5/device.h).
+// Places in the initialization segment, which begins BAR 0 (struct mlx5_init_seg,
+// include/linux/mlx5/device.h).
 const (
 	InitSegCommandQueue  = 0x10 // CommandQueueRegs
 	InitSegInitializing  = 0x1fc

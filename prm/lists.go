@@ -48,8 +48,8 @@ func (q QueryEQOut) SetEventBitmask(i int, v uint64) { putBE64(q, 0x58+8*i, v) }
 // PAS is the list of the ring's pages, as far as the mailbox has room for it.
 func (q QueryQPOut) PAS() PAS { return PAS(q[min(0x110, len(q)):]) }
 
-// KLM is entry i of a key that leads to others, 16 bytes of the view. The mailbox has room for two, and for as many more as
-// it was made for.
+// KLM is entry i of a key that leads to others, 16 bytes of the view. The mailbox has room for two,
+// and for as many more as it was made for.
 func (q QueryMKeyOut) KLM(i int) KLM {
 	return KLM(q[0x110+KLMSize*i : 0x110+KLMSize*(i+1) : 0x110+KLMSize*(i+1)])
 }
@@ -72,8 +72,8 @@ func (q QueryHCAVportPKeyOut) PKey(i int) uint16 { return uint16(bits(q, 0x10+4*
 // SetPKey sets entry i of the P_Key table.
 func (q QueryHCAVportPKeyOut) SetPKey(i int, v uint16) { put(q, 0x10+4*i, 15, 0, uint32(v)) }
 
-// VportList is the list of addresses of a kind (VportListUC and so on) in NICVportContext, of 8 bytes
-// each: the last 6 of them are a MAC address, or the low 12 bits of the first word a VLAN.
+// VportList is the list of addresses of a kind (VportListUC and so on) in NICVportContext, of 8
+// bytes each: the last 6 of them are a MAC address, or the low 12 bits of the first word a VLAN.
 type VportList []byte
 
 // Count is how many whole entries there are.

@@ -15,8 +15,8 @@ const (
 	MiniCQEArray = CQE64Size / MiniCQESize // in an entry of the ring
 )
 
-// Formats of a responder's mini CQEs, as the field mini_cqe_res_format of the CQC has them (MLX5_CQE_RES_FORMAT_*
-// of mlx5_ib.h).
+// Formats of a responder's mini CQEs, as the field mini_cqe_res_format of the CQC has them
+// (MLX5_CQE_RES_FORMAT_* of mlx5_ib.h).
 const (
 	MiniCQEHash            = 0
 	MiniCQECsum            = 1
@@ -93,8 +93,9 @@ func (m MiniCQE) restore(c CQE64, counter uint16, format uint32) {
 }
 
 // ExpandCQEs writes the completions of a session over the entries that it takes: plain ones, owned
-// by software. The title is entry ci (not reduced) of a ring of n entries, which at gives. It reports
-// how many there are; false: no session has as many as the title says, and nothing is changed.
+// by software. The title is entry ci (not reduced) of a ring of n entries, which at gives. It
+// reports how many there are; false: no session has as many as the title says, and nothing is
+// changed.
 func ExpandCQEs(at func(i uint32) CQE64, ci, n, format uint32) (count uint32, ok bool) {
 	var title, minis [CQE64Size]byte
 	copy(title[:], at(ci))

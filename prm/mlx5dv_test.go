@@ -10,7 +10,8 @@ import (
 	"github.com/rdmasim/rdmasim/internal/layout"
 )
 
-// mkeySegment is the context of an mkey as mlx5dv.h has it: less of it than mlx5_ifc.h, from which the table is.
+// mkeySegment is the context of an mkey as mlx5dv.h has it: less of it than mlx5_ifc.h, from which
+// the table is.
 var mkeySegment = []layout.Member{
 	{Struct: "mlx5_wqe_mkey_context_seg", Width: MKCSize},
 	{Struct: "mlx5_wqe_mkey_context_seg", Name: "start_addr", Offset: 16, Width: 8},
@@ -50,8 +51,8 @@ var dvValues = map[string]int{
 	"MLX5_WQE_UMR_CTRL_MKEY_MASK_FREE": MKeyMaskFree,
 }
 
-// The distribution's mlx5dv.h agrees: lengths and places of its structures, its enumerators, and the bytes that its
-// own segment writers make.
+// The distribution's mlx5dv.h agrees: lengths and places of its structures, its enumerators, and
+// the bytes that its own segment writers make.
 func TestAgainstMlx5dv(t *testing.T) {
 	dv := layout.Header{Files: []string{"infiniband/mlx5dv.h"}}
 	members := append(tables(t).Members("mlx5_wqe_"), tables(t).Members("mlx5_cqe64")...)

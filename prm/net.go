@@ -33,8 +33,9 @@ const (
 	RxHashFields = RxHashSrcIP | RxHashDstIP | RxHashSport | RxHashDport | 1<<4 // the last is the SPI of IPsec
 )
 
-// Bits of self_lb_block of a TIR: which packets of its own transport domain it takes. The header calls them
-// SELF_LB_BLOCK_BLOCK_...; drivers set them where such packets are to come (mlx5e_refresh_tirs, MLX5_QP_FLAG_TIR_ALLOW_SELF_LB_UC).
+// Bits of self_lb_block of a TIR: which packets of its own transport domain it takes. The header
+// calls them SELF_LB_BLOCK_BLOCK_...; drivers set them where such packets are to come
+// (mlx5e_refresh_tirs, MLX5_QP_FLAG_TIR_ALLOW_SELF_LB_UC).
 const (
 	TIRSelfLBUnicast   = 1
 	TIRSelfLBMulticast = 2
@@ -44,8 +45,8 @@ const (
 const WQEInlineNone = 2
 
 // Flow tables: types, miss actions, what an entry does, kinds of its destinations, op_mods of
-// SET_FLOW_TABLE_ROOT and SET_FLOW_TABLE_ENTRY, field selects of the changes of both, and the only kind of
-// criteria that is here (mlx5_ifc.h).
+// SET_FLOW_TABLE_ROOT and SET_FLOW_TABLE_ENTRY, field selects of the changes of both, and the only
+// kind of criteria that is here (mlx5_ifc.h).
 const (
 	FlowTableNICReceive  = 0
 	FlowTableNICTransmit = 1
@@ -80,7 +81,8 @@ const (
 	FlowMatchOuter = 1 << 0
 )
 
-// Values of MODIFY_VPORT_STATE's admin_state beside VportStateDown and VportStateUp, and its op_mods.
+// Values of MODIFY_VPORT_STATE's admin_state beside VportStateDown and VportStateUp, and its
+// op_mods.
 const (
 	VportStateFollow = 2
 
@@ -88,7 +90,8 @@ const (
 	VportStateOfUplink = 2
 )
 
-// SetMACs writes both addresses, which are in the order of an Ethernet header: the destination first.
+// SetMACs writes both addresses, which are in the order of an Ethernet header: the destination
+// first.
 func (h FlowHeaders) SetMACs(b []byte) {
 	h.SetDMACHigh(be32(b, 0))
 	h.SetDMACLow(uint32(be16(b, 4)))
@@ -149,8 +152,8 @@ func (l FlowStatistics) Set(i int, packets, octets uint64) {
 	putBE64(l, 16*i+8, octets)
 }
 
-// Received Ethernet packets in a CQE (device.h, CQE_*): bits of HDSIPExt, the parts of L4L3HdrType and
-// RSSHashType.
+// Received Ethernet packets in a CQE (device.h, CQE_*): bits of HDSIPExt, the parts of L4L3HdrType
+// and RSSHashType.
 const (
 	CQEL2OK = 1 << 0
 	CQEL3OK = 1 << 1
@@ -204,8 +207,8 @@ func (c CreateFlowTableOut) PutICMAddress(a uint64) {
 	CreateTIROut(c).PutICMAddress(a) // the same places
 }
 
-// Header changes: types in HeaderChange and in STEHeaderChange (mlx5_ifc.h MLX5_ACTION_TYPE_*; dr_ste_v0.c of rdma-core,
-// dr_ste_v0_action_mdfy_op).
+// Header changes: types in HeaderChange and in STEHeaderChange (mlx5_ifc.h MLX5_ACTION_TYPE_*;
+// dr_ste_v0.c of rdma-core, dr_ste_v0_action_mdfy_op).
 const (
 	HeaderSet    = 1
 	HeaderAdd    = 2
@@ -223,8 +226,8 @@ const (
 	ReformatL2ToL3Tunnel = 4
 )
 
-// Steering entries of format 0 (dr_ste_v0.c of rdma-core): types, what happens to a packet that leaves and to one that arrives, and the bit of
-// STE.FlowTag that says there is one.
+// Steering entries of format 0 (dr_ste_v0.c of rdma-core): types, what happens to a packet that
+// leaves and to one that arrives, and the bit of STE.FlowTag that says there is one.
 const (
 	STETransmit = 1
 	STEReceive  = 2
@@ -250,7 +253,8 @@ func (s STE) PutMissAddress(a uint64) {
 	s.SetMissLow(uint32(a) >> 6)
 }
 
-// Next is the table for packets that match: where it is and how many entries it has, a power of two; 0: none.
+// Next is the table for packets that match: where it is and how many entries it has, a power of
+// two; 0: none.
 func (s STE) Next() (addr uint64, entries uint64) {
 	x := uint64(s.NextHigh())<<27 | uint64(s.NextLow())
 	entries = x & -x

@@ -14,7 +14,8 @@ const (
 	FaultRDMA
 )
 
-// Types of a fault of PageFaultSubWQE, as the driver reads the same bits (odp.c, enum mlx5_pagefault_type).
+// Types of a fault of PageFaultSubWQE, as the driver reads the same bits (odp.c, enum
+// mlx5_pagefault_type).
 const (
 	FaultRMP            = 0 // the number is that of an SRQ
 	FaultSendOrWrite    = 1 // of a QP's send queue

@@ -16,7 +16,8 @@ const (
 	RegHostEndianness Register = 0x7004
 )
 
-// Sizes of registers that are no more than bytes: a text, and byte 0 (struct mlx5_reg_host_endianness).
+// Sizes of registers that are no more than bytes: a text, and byte 0 (struct
+// mlx5_reg_host_endianness).
 const (
 	NodeDescSize       = 0x40
 	HostEndiannessSize = 0x10

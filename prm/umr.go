@@ -43,12 +43,13 @@ func (u UMRCtrlSegment) SetXLTOffset(v uint64) {
 	putBE32(u, 16, uint32(v>>16))
 }
 
-// UMRRepeat is UMRRepeatBlock.Op: what follows is a round of pieces, and no list (libmlx5 qp.c, umr_strided_seg_create). It
-// stands where an entry names a key.
+// UMRRepeat is UMRRepeatBlock.Op: what follows is a round of pieces, and no list (libmlx5 qp.c,
+// umr_strided_seg_create). It stands where an entry names a key.
 const UMRRepeat = 0x400
 
-// MMODMA is CtrlSegment.OpMod of an MMO WQE that copies (MLX5_OPC_MOD_MMO_DMA), and MMOMaxBytes what one copies at most, of whose
-// data segments the byte counts are 0 (mlx5.h, MLX5_DMA_MMO_MAX_SIZE).
+// MMODMA is CtrlSegment.OpMod of an MMO WQE that copies (MLX5_OPC_MOD_MMO_DMA), and MMOMaxBytes
+// what one copies at most, of whose data segments the byte counts are 0 (mlx5.h,
+// MLX5_DMA_MMO_MAX_SIZE).
 const (
 	MMODMA      = 1
 	MMOMaxBytes = 1 << 31

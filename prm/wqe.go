@@ -115,10 +115,12 @@ func WQESignature(wqe []byte) uint8 {
 	return ^x
 }
 
-// AVBaseSegmentSize is the length of the short form of an address vector, which is used when Extended is not set.
+// AVBaseSegmentSize is the length of the short form of an address vector, which is used when
+// Extended is not set.
 const AVBaseSegmentSize = 16
 
-// DCKey is the access key of the DCT in the address vector of a DCI's WQE, in the place of the Q_Key.
+// DCKey is the access key of the DCT in the address vector of a DCI's WQE, in the place of the
+// Q_Key.
 func DCKey(a AVSegment) uint64 { return be64(a, 0) }
 
 // SetDCKey sets it.

@@ -11,15 +11,15 @@ const (
 	EthL4Checksum = 1 << 7
 )
 
-// StartPadding marks the length of a data segment in an RQ: the device may write bytes in front of the packet there
-// (en.h, MLX5_HW_START_PADDING).
+// StartPadding marks the length of a data segment in an RQ: the device may write bytes in front of
+// the packet there (en.h, MLX5_HW_START_PADDING).
 const StartPadding = 1 << 31
 
 // inlineHeaderAt is where the inline headers of a packet begin in its EthSegment.
 const inlineHeaderAt = 14
 
-// PacketWQE is a parsed WQE of an SQ that sends an Ethernet packet. Its views lie in the bytes it was parsed
-// from.
+// PacketWQE is a parsed WQE of an SQ that sends an Ethernet packet. Its views lie in the bytes it
+// was parsed from.
 type PacketWQE struct {
 	Ctrl    CtrlSegment
 	Eth     EthSegment
@@ -28,9 +28,10 @@ type PacketWQE struct {
 	data    []byte
 }
 
-// ParsePacketWQE lays w over the WQE at the beginning of b, whose opcode is WQEOpSend or WQEOpTSO. The whole WQE must
-// be in b, unwrapped. It allocates nothing and walks the data segments once, so that iteration cannot fail
-// afterwards. Addresses, keys, and whether the bytes are a packet, are not checked.
+// ParsePacketWQE lays w over the WQE at the beginning of b, whose opcode is WQEOpSend or WQEOpTSO.
+// The whole WQE must be in b, unwrapped. It allocates nothing and walks the data segments once, so
+// that iteration cannot fail afterwards. Addresses, keys, and whether the bytes are a packet, are
+// not checked.
 func ParsePacketWQE(b []byte, w *PacketWQE) error {
 	*w = PacketWQE{}
 	if len(b) < CtrlSegmentSize {
@@ -65,8 +66,8 @@ func ParsePacketWQE(b []byte, w *PacketWQE) error {
 	return nil
 }
 
-// Data is the data segment at a place, 0 for the first, and the place of the next one. It reports false
-// behind the last.
+// Data is the data segment at a place, 0 for the first, and the place of the next one. It reports
+// false behind the last.
 func (w *PacketWQE) Data(at int) (s SGE, next int, ok bool) {
 	if at >= len(w.data) {
 		return s, at, false

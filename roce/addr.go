@@ -54,13 +54,15 @@ func (m MAC) EUI64() uint64 {
 	return be.Uint64(g[8:])
 }
 
-// MAC returns the address from which GIDFromMAC made the GID. RoCEv1 resolves link-local GIDs in this way.
+// MAC returns the address from which GIDFromMAC made the GID. RoCEv1 resolves link-local GIDs in
+// this way.
 func (g GID) MAC() MAC { return MAC{g[8] ^ 2, g[9], g[10], g[13], g[14], g[15]} }
 
 // IsLinkLocal reports whether the GID is in fe80::/64.
 func (g GID) IsLinkLocal() bool { return be.Uint64(g[0:8]) == 0xFE80000000000000 }
 
-// IsMulticast reports whether the GID is a multicast group: ff00::/8, or a mapped IPv4 group address.
+// IsMulticast reports whether the GID is a multicast group: ff00::/8, or a mapped IPv4 group
+// address.
 func (g GID) IsMulticast() bool { return g[0] == 0xFF || g.IsIPv4() && g[12]>>4 == 0xE }
 
 // SubnetPrefix returns the upper half of a GID.
@@ -81,8 +83,9 @@ func (g GID) String() string {
 	return string(b)
 }
 
-// FlowLabel returns the 20-bit flow label of a connected QP whose address vector gives none (rdma_calc_flow_label in
-// ib_verbs.h). It is symmetric in the two QPNs, so that requests and responses take the same path.
+// FlowLabel returns the 20-bit flow label of a connected QP whose address vector gives none
+// (rdma_calc_flow_label in ib_verbs.h). It is symmetric in the two QPNs, so that requests and
+// responses take the same path.
 func FlowLabel(localQPN, remoteQPN uint32) uint32 {
 	v := uint64(localQPN) * uint64(remoteQPN)
 	v ^= v >> 20
@@ -90,20 +93,20 @@ func FlowLabel(localQPN, remoteQPN uint32) uint32 {
 	return uint32(v & 0xFFFFF)
 }
 
-// UDPSourcePort returns the RoCEv2 source port for a 20-bit flow label, 0xC000 to 0xFFFF (rdma_flow_label_to_udp_sport
-// in ib_verbs.h).
+// UDPSourcePort returns the RoCEv2 source port for a 20-bit flow label, 0xC000 to 0xFFFF
+// (rdma_flow_label_to_udp_sport in ib_verbs.h).
 func UDPSourcePort(flow uint32) uint16 {
 	return uint16(0xC000 | (flow&0x3FFF ^ flow>>14&0x3F))
 }
 
-// UDPSourcePortRXE returns the source port that the Soft-RoCE driver gives a UD QP: 0xC000 plus the upper 14 bits of a
-// multiplicative hash of its QPN.
+// UDPSourcePortRXE returns the source port that the Soft-RoCE driver gives a UD QP: 0xC000 plus the
+// upper 14 bits of a multiplicative hash of its QPN.
 func UDPSourcePortRXE(qpn uint32) uint16 {
 	return uint16(0xC000 | qpn*0x61C88647>>18)
 }
 
-// PKeyMatch reports whether two partition keys may communicate: the same non-zero base, and at least one is a full
-// member.
+// PKeyMatch reports whether two partition keys may communicate: the same non-zero base, and at
+// least one is a full member.
 func PKeyMatch(a, b uint16) bool {
 	if a == b && a > 0x8000 { // as nearly all
 		return true
@@ -114,8 +117,8 @@ func PKeyMatch(a, b uint16) bool {
 // DefaultPKey is the full-member key of the default partition.
 const DefaultPKey uint16 = 0xFFFF
 
-// MulticastMAC returns the Ethernet address of a multicast GID: 01:00:5e with the low 23 bits of an IPv4 group, else
-// 33:33 with the low 32 bits.
+// MulticastMAC returns the Ethernet address of a multicast GID: 01:00:5e with the low 23 bits of an
+// IPv4 group, else 33:33 with the low 32 bits.
 func (g GID) MulticastMAC() MAC {
 	if g.IsIPv4() {
 		return MAC{0x01, 0x00, 0x5E, g[13] & 0x7F, g[14], g[15]}

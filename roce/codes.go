@@ -71,8 +71,8 @@ func (s Syndrome) String() string {
 // CreditUnlimited is the credit code of an ACK that sets no limit.
 const CreditUnlimited = 0x1F
 
-// Credits returns the number of receive WQEs that a credit code announces, or -1 for CreditUnlimited. The counts grow
-// as 2^k and 1.5*2^k.
+// Credits returns the number of receive WQEs that a credit code announces, or -1 for
+// CreditUnlimited. The counts grow as 2^k and 1.5*2^k.
 func Credits(code uint8) int {
 	code &= 0x1F
 	switch {
@@ -106,12 +106,13 @@ var rnrTimers = [32]int32{
 	4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
 }
 
-// RNRTimer returns the least time in nanoseconds that a requester waits after an RNR NAK with this timer code (0 to
+// RNRTimer returns the least time in nanoseconds that a requester waits after an RNR NAK with this
+// timer code (0 to
 // 31).
 func RNRTimer(code uint8) int64 { return int64(rnrTimers[code&0x1F]) * 10_000 }
 
-// AckTimeout returns the period T_tr of a QP's timeout attribute in nanoseconds: 4.096 us * 2^timeout, or 0 (no timer)
-// for timeout 0. Only the low 5 bits count.
+// AckTimeout returns the period T_tr of a QP's timeout attribute in nanoseconds: 4.096 us *
+// 2^timeout, or 0 (no timer) for timeout 0. Only the low 5 bits count.
 func AckTimeout(timeout uint8) int64 {
 	timeout &= 0x1F
 	if timeout == 0 {
@@ -120,9 +121,10 @@ func AckTimeout(timeout uint8) int64 {
 	return 4096 << timeout
 }
 
-// AdaptiveLeast is the shortest time in nanoseconds after which a card that retransmits adaptively sends an unanswered
-// request again. ConnectX-5 and later do so on RoCE unless it is switched off. The least published wait is 4.1 ms
-// (ConnectX-6 Dx: Yu et al., Lumina, SIGCOMM 2023, section 6.3); ConnectX-5 and ConnectX-6 waited 8.4 ms and more
+// AdaptiveLeast is the shortest time in nanoseconds after which a card that retransmits adaptively
+// sends an unanswered request again. ConnectX-5 and later do so on RoCE unless it is switched off.
+// The least published wait is 4.1 ms (ConnectX-6 Dx: Yu et al., Lumina, SIGCOMM 2023, section 6.3);
+// ConnectX-5 and ConnectX-6 waited 8.4 ms and more
 // (github.com/unionxic/rdma-fault-characterization, 2026).
 const AdaptiveLeast = 4_000_000
 
@@ -166,7 +168,8 @@ func MTUFromBytes(n int) MTU {
 // GRH, UDP, BTH, the longest extended header and the ICRC.
 const EthernetMTUReserve = 96
 
-// MTUForEthernet returns the active MTU of a RoCE port on a network device with this MTU in bytes, or 0 if none fits.
+// MTUForEthernet returns the active MTU of a RoCE port on a network device with this MTU in bytes,
+// or 0 if none fits.
 func MTUForEthernet(netdev int) MTU {
 	best := MTU(0)
 	for m := MTU256; m <= MTU4096; m++ {

@@ -43,8 +43,9 @@ type smallFrame struct {
 	bytes [classSmall]byte
 }
 
-// FinishICRC fills in a pending ICRC. A tap, a real wire and a corruption call it, so that frames which nothing reads
-// cost no CRC. It panics if the maker of the frame has left bytes that do not parse.
+// FinishICRC fills in a pending ICRC. A tap, a real wire and a corruption call it, so that frames
+// which nothing reads cost no CRC. It panics if the maker of the frame has left bytes that do not
+// parse.
 func (f *Frame) FinishICRC() {
 	if f.ICRC != ICRCPending {
 		return
@@ -74,15 +75,16 @@ func (f *Frame) checkICRC() {
 	}
 }
 
-// Touch must be called before bytes under the ICRC are changed on the way (corruption, a rewriting switch). It fills
-// in the ICRC of the bytes as they were sent, and drops what was decoded and checked.
+// Touch must be called before bytes under the ICRC are changed on the way (corruption, a rewriting
+// switch). It fills in the ICRC of the bytes as they were sent, and drops what was decoded and
+// checked.
 func (f *Frame) Touch() {
 	f.FinishICRC()
 	f.ICRC, f.decoded = ICRCUnchecked, false
 }
 
-// AppendWhole appends the frame to b as captures hold it: Ethernet without FCS, InfiniBand with the VCRC. A pending
-// ICRC must be filled in first (FinishICRC).
+// AppendWhole appends the frame to b as captures hold it: Ethernet without FCS, InfiniBand with the
+// VCRC. A pending ICRC must be filled in first (FinishICRC).
 func (f *Frame) AppendWhole(b []byte) []byte {
 	b = append(b, f.B...)
 	if f.LRH {
@@ -92,7 +94,8 @@ func (f *Frame) AppendWhole(b []byte) []byte {
 	return b
 }
 
-// Parse decodes the frame's bytes with ParseInfiniBand if it has an LRH, else with Parse, whose errors it returns.
+// Parse decodes the frame's bytes with ParseInfiniBand if it has an LRH, else with Parse, whose
+// errors it returns.
 func (f *Frame) Parse() (Packet, error) {
 	if f.LRH {
 		return ParseInfiniBand(f.B)
@@ -130,7 +133,8 @@ func (f *Frame) Retain() *Frame {
 // Refs returns the number of references; a frame may be written only while it is 1.
 func (f *Frame) Refs() int { return int(f.refs) }
 
-// Release drops a reference; the last one returns the frame to its pool. It panics if there was none.
+// Release drops a reference; the last one returns the frame to its pool. It panics if there was
+// none.
 func (f *Frame) Release() {
 	if f.refs--; f.refs <= 0 {
 		f.recycle()
@@ -209,7 +213,8 @@ func (p *Pool) make(c, n int) *Frame {
 	return f
 }
 
-// GetPlain returns a frame as Get does, for an Ethernet frame that is not RDMA: its opcode is a reserved one.
+// GetPlain returns a frame as Get does, for an Ethernet frame that is not RDMA: its opcode is a
+// reserved one.
 func (p *Pool) GetPlain(n int) *Frame {
 	f := p.Get(n)
 	f.Packet = Packet{B: f.B, Op: noOpcode}

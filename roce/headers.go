@@ -150,8 +150,8 @@ func (h XRCETH) SRQN() uint32 { return get24(h[1:4]) }
 // SetSRQN sets the number of the SRQ that receives.
 func (h XRCETH) SetSRQN(v uint32) { put24(h[1:4], v) }
 
-// DCETH is the header of every DC request packet, 16 bytes. Its layout is this project's assumption (see DC): it holds
-// what a target must know about the initiator.
+// DCETH is the header of every DC request packet, 16 bytes. Its layout is this project's assumption
+// (see DC): it holds what a target must know about the initiator.
 type DCETH []byte
 
 // AccessKey returns the DC access key: 64 bits at byte 0.
@@ -160,8 +160,8 @@ func (h DCETH) AccessKey() uint64 { return be.Uint64(h[0:8]) }
 // SrcQP returns the source QPN: 24 bits at byte 9.
 func (h DCETH) SrcQP() uint32 { return get24(h[9:12]) }
 
-// Connection returns the connection number: 32 bits at byte 12. It tells a connection from earlier ones of the same
-// DCI.
+// Connection returns the connection number: 32 bits at byte 12. It tells a connection from earlier
+// ones of the same DCI.
 func (h DCETH) Connection() uint32 { return be.Uint32(h[12:16]) }
 
 // SetAccessKey sets the DC access key.
@@ -236,10 +236,11 @@ func (h AETH) SetSyndrome(v Syndrome) { h[0] = byte(v) }
 // SetMSN sets the message sequence number.
 func (h AETH) SetMSN(v uint32) { put24(h[1:4], v) }
 
-// SACKETH follows the AETH of a NAK with SACK, 4 bytes: a reserved byte and the PSN whose arrival behind a gap drew the
-// NAK, as NAKs of IRN carry it (Mittal et al., SIGCOMM 2018; github.com/NetSys/irn-vivado-hls, struct AckInfo). Neither the
-// specification nor a public description of mlx5 has such a header: its form and its opcode, one of those that are
-// reserved, are an assumption of this project, and what prints them says so.
+// SACKETH follows the AETH of a NAK with SACK, 4 bytes: a reserved byte and the PSN whose arrival
+// behind a gap drew the NAK, as NAKs of IRN carry it (Mittal et al., SIGCOMM 2018;
+// github.com/NetSys/irn-vivado-hls, struct AckInfo). Neither the specification nor a public
+// description of mlx5 has such a header: its form and its opcode, one of those that are reserved,
+// are an assumption of this project, and what prints them says so.
 type SACKETH []byte
 
 // PSN returns the PSN that has arrived: 24 bits at byte 1.

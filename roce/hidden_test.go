@@ -22,7 +22,8 @@ func datagramOf(t *testing.T, n int) *roce.Frame {
 	return f
 }
 
-// TestHiddenIdentification: what a socket hides of a header follows from the ICRC, and damage elsewhere does not pass for it.
+// TestHiddenIdentification: what a socket hides of a header follows from the ICRC, and damage
+// elsewhere does not pass for it.
 func TestHiddenIdentification(t *testing.T) {
 	var s roce.HiddenIPv4
 	for _, n := range []int{0, 1, 4, 63, 1024, 4096, 1024, 2} {

@@ -6,12 +6,12 @@ import "hash/crc32"
 // eight bytes of ones: they stand in place of an LRH.
 const icrcSeed = ^uint32(0xDEBB20E3)
 
-// ICRC returns the invariant CRC of a RoCE frame. net is the frame from its IPv4, IPv6 or GRH header through the last
-// pad byte, without the ICRC; it must hold whole headers through the BTH (Parse checks that). ICRC allocates nothing
-// and leaves the frame unchanged.
+// ICRC returns the invariant CRC of a RoCE frame. net is the frame from its IPv4, IPv6 or GRH
+// header through the last pad byte, without the ICRC; it must hold whole headers through the BTH
+// (Parse checks that). ICRC allocates nothing and leaves the frame unchanged.
 //
-// Fields that change on the way count as ones: traffic class, flow label, TTL, the checksums, and the byte of the BTH
-// with the congestion bits.
+// Fields that change on the way count as ones: traffic class, flow label, TTL, the checksums, and
+// the byte of the BTH with the congestion bits.
 func ICRC(net []byte) uint32 {
 	if len(net) == 0 {
 		return 0
@@ -56,9 +56,9 @@ func icrcIPv6(seed uint32, p []byte) uint32 {
 	return crcRest(seed, h[:n], p)
 }
 
-// ICRCInfiniBand returns the invariant CRC of a native InfiniBand packet, LRH through pad. With a GRH the whole LRH
-// counts as ones, without one only its VL. This follows from the kernel's headers by analogy; no capture of such a
-// packet was available to check it.
+// ICRCInfiniBand returns the invariant CRC of a native InfiniBand packet, LRH through pad. With a
+// GRH the whole LRH counts as ones, without one only its VL. This follows from the kernel's headers
+// by analogy; no capture of such a packet was available to check it.
 func ICRCInfiniBand(p []byte) uint32 {
 	if len(p) < LRHSize {
 		return 0

@@ -12,8 +12,9 @@ const (
 	PortActive
 )
 
-// PortInfo is what a subnet manager sets in a port, as far as it is modelled; SubnetTimeout is a code t of 4.096 us *
-// 2^t. It travels as a value, because the datagrams of subnet management are not modelled.
+// PortInfo is what a subnet manager sets in a port, as far as it is modelled; SubnetTimeout is a
+// code t of 4.096 us * 2^t. It travels as a value, because the datagrams of subnet management are
+// not modelled.
 type PortInfo struct {
 	State         PortState
 	LID, SMLID    uint16

@@ -33,7 +33,8 @@ func (h Ethernet) Dst() MAC { return MAC(h[0:6]) }
 // Src returns the source address: bytes 6 to 11.
 func (h Ethernet) Src() MAC { return MAC(h[6:12]) }
 
-// ToGroup reports whether the destination is a multicast or the broadcast address, as Dst().IsGroup() does.
+// ToGroup reports whether the destination is a multicast or the broadcast address, as
+// Dst().IsGroup() does.
 func (h Ethernet) ToGroup() bool { return h[0]&1 != 0 }
 
 // Type returns the EtherType: 16 bits at byte 12.
@@ -322,8 +323,8 @@ func fold(s uint64) uint16 {
 	return uint16(s)
 }
 
-// udpSum is the folded sum of a UDP datagram and its pseudo header, 0xFFFF if the checksum in it is right. u is the
-// datagram, src and dst are the addresses.
+// udpSum is the folded sum of a UDP datagram and its pseudo header, 0xFFFF if the checksum in it is
+// right. u is the datagram, src and dst are the addresses.
 func udpSum(src, dst, u []byte) uint16 {
 	s := sum16(0, src) + sum16(0, dst) + ProtoUDP + uint64(len(u))
 	return fold(sum16(s, u))

@@ -19,9 +19,9 @@ const (
 	UD  Transport = 0x60
 	CNP Transport = 0x80
 	XRC Transport = 0xA0
-	// DC is the dynamically connected transport, for which this project takes the manufacturer's range (0xC0 is
-	// reserved). How mlx5 devices put it on the wire is not public: its opcodes and its header, DCETH, are an
-	// assumption, and what prints them says so.
+	// DC is the dynamically connected transport, for which this project takes the manufacturer's
+	// range (0xC0 is reserved). How mlx5 devices put it on the wire is not public: its opcodes and
+	// its header, DCETH, are an assumption, and what prints them says so.
 	DC Transport = 0xE0
 )
 
@@ -236,8 +236,8 @@ type OpInfo struct {
 // Valid reports whether the opcode is defined for its transport.
 func (i *OpInfo) Valid() bool { return i.Kind != KindReserved }
 
-// Offset returns where header h (one bit) starts, in bytes from the end of the BTH. It is beyond every frame if the
-// opcode has no such header.
+// Offset returns where header h (one bit) starts, in bytes from the end of the BTH. It is beyond
+// every frame if the opcode has no such header.
 func (i *OpInfo) Offset(h Headers) int { return int(i.offset[bits.TrailingZeros16(uint16(h))]) }
 
 // noHeader is the offset of a header that an opcode lacks.

@@ -47,7 +47,8 @@ func (p *Packet) LRH() LRH { return LRH(p.B[:LRHSize]) }
 // HasGRH reports whether the packet has a GRH or an IP header in its place.
 func (p *Packet) HasGRH() bool { return p.Framing != InfiniBand || p.net != 0 }
 
-// SrcGID returns the source address, an IPv4 address as its mapped GID, or the zero GID without a GRH.
+// SrcGID returns the source address, an IPv4 address as its mapped GID, or the zero GID without a
+// GRH.
 func (p *Packet) SrcGID() GID {
 	switch {
 	case p.Framing == RoCEv2IPv4:
@@ -69,7 +70,8 @@ func (p *Packet) DstGID() GID {
 	return GID{}
 }
 
-// TrafficClass returns the byte with DSCP and ECN: IPv4 TOS, IPv6 traffic class or GRH TClass; 0 without a GRH.
+// TrafficClass returns the byte with DSCP and ECN: IPv4 TOS, IPv6 traffic class or GRH TClass; 0
+// without a GRH.
 func (p *Packet) TrafficClass() uint8 {
 	switch {
 	case p.Framing == RoCEv2IPv4:
@@ -152,7 +154,8 @@ func (p *Packet) SACKETH() SACKETH {
 	return p.B[at : at+SACKETHSize : at+SACKETHSize]
 }
 
-// AtomicAckETH returns the atomic acknowledgement header; it panics if the opcode has none (see Has).
+// AtomicAckETH returns the atomic acknowledgement header; it panics if the opcode has none (see
+// Has).
 func (p *Packet) AtomicAckETH() AtomicAckETH {
 	at := p.at(HasAtomicAckETH)
 	return p.B[at : at+AtomicAckETHSize : at+AtomicAckETHSize]
@@ -202,8 +205,8 @@ func (p *Packet) ComputeICRC() uint32 {
 	return ICRC(p.B[p.net:p.end])
 }
 
-// VCRC returns the variant CRC behind an InfiniBand packet and the one over its bytes; ok is false for other framings,
-// and if the frame ends before it.
+// VCRC returns the variant CRC behind an InfiniBand packet and the one over its bytes; ok is false
+// for other framings, and if the frame ends before it.
 func (p *Packet) VCRC() (stored, want uint16, ok bool) {
 	n := p.Len()
 	if p.Framing != InfiniBand || len(p.B) < n+VCRCSize {
@@ -215,8 +218,9 @@ func (p *Packet) VCRC() (stored, want uint16, ok bool) {
 // ICRCOK reports whether the frame carries the right ICRC, which it computes at every call.
 func (p *Packet) ICRCOK() bool { return p.StoredICRC() == p.ComputeICRC() }
 
-// PutGRH writes to dst the 40 bytes that a UD receive gets before its payload: the GRH or IPv6 header, or 20 zero
-// bytes and the IPv4 header (as rxe does). It returns false, and writes nothing, for an InfiniBand packet without GRH.
+// PutGRH writes to dst the 40 bytes that a UD receive gets before its payload: the GRH or IPv6
+// header, or 20 zero bytes and the IPv4 header (as rxe does). It returns false, and writes nothing,
+// for an InfiniBand packet without GRH.
 func (p *Packet) PutGRH(dst []byte) bool {
 	switch {
 	case p.Framing == RoCEv2IPv4:

@@ -28,8 +28,8 @@ func (f Framing) String() string {
 	return fmt.Sprintf("Framing(%d)", uint8(f))
 }
 
-// DropReason is the reason why a frame is not a whole RDMA packet, an error without allocation. Real ports drop such
-// frames silently and count them.
+// DropReason is the reason why a frame is not a whole RDMA packet, an error without allocation.
+// Real ports drop such frames silently and count them.
 type DropReason uint8
 
 // Drop reasons. With DropOpcode, DropLength and DropBTHVersion the BTH of the

@@ -23,7 +23,8 @@ var PFCAddress = MAC{0x01, 0x80, 0xC2, 0x00, 0x00, 0x01}
 // PFC is a whole frame of priority-based flow control, which pauses classes.
 type PFC []byte
 
-// NewPFC returns a frame from the pool that pauses one class for quanta of 512 bit times, or resumes it with 0.
+// NewPFC returns a frame from the pool that pauses one class for quanta of 512 bit times, or
+// resumes it with 0.
 func NewPFC(pool *Pool, src MAC, class uint8, quanta uint16) *Frame {
 	f := pool.Get(PFCFrameSize)
 	f.ICRC = ICRCValid // there is none
@@ -46,13 +47,14 @@ func ParsePFC(frame []byte) (PFC, bool) {
 	return PFC(frame), true
 }
 
-// Time returns how long the frame pauses a class, in quanta; ok is false if the frame does not name the class.
+// Time returns how long the frame pauses a class, in quanta; ok is false if the frame does not name
+// the class.
 func (p PFC) Time(class int) (quanta uint16, ok bool) {
 	return be.Uint16(p[pfcTimesAt+2*class:]), be.Uint16(p[pfcClassesAt:])>>class&1 != 0
 }
 
-// ClassOf returns the traffic class of an Ethernet frame: the priority of its tag, else the upper three bits of the
-// DSCP, else 0.
+// ClassOf returns the traffic class of an Ethernet frame: the priority of its tag, else the upper
+// three bits of the DSCP, else 0.
 func ClassOf(frame []byte) uint8 {
 	if len(frame) < EthernetSize+VLANSize {
 		return 0

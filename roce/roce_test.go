@@ -255,8 +255,8 @@ func TestOpcodeTable(t *testing.T) {
 			valid++
 		}
 	}
-	// RC, UC, RD (RESYNC, but neither invalidate nor ATOMIC WRITE), UD, CNP, XRC, DC (neither FLUSH nor ATOMIC WRITE).
-	// NAKs with SACK, of RC and XRC, are an assumption too.
+	// RC, UC, RD (RESYNC, but neither invalidate nor ATOMIC WRITE), UD, CNP, XRC, DC (neither FLUSH
+	// nor ATOMIC WRITE). NAKs with SACK, of RC and XRC, are an assumption too.
 	if valid != 25+12+23+2+1+25+25+2 {
 		t.Errorf("%d opcodes are defined", valid)
 	}

@@ -193,14 +193,15 @@ const (
 	BECN
 )
 
-// FrameLen returns the length in bytes of a frame with this opcode and n bytes of payload, from its first byte through
-// the ICRC.
+// FrameLen returns the length in bytes of a frame with this opcode and n bytes of payload, from its
+// first byte through the ICRC.
 func (t *Template) FrameLen(op Opcode, n int) int {
 	return int(t.bth) + BTHSize + int(op.Info().HeaderLen) + n + PadCount(n) + ICRCSize
 }
 
-// New returns a frame from the pool with all headers through the BTH filled in, the extended headers and the pad
-// zeroed, and room for n bytes of payload. The caller fills in Ext and Payload; the ICRC is pending.
+// New returns a frame from the pool with all headers through the BTH filled in, the extended
+// headers and the pad zeroed, and room for n bytes of payload. The caller fills in Ext and Payload;
+// the ICRC is pending.
 func (t *Template) New(pool *Pool, op Opcode, psn uint32, n int, flags Flags) *Frame {
 	ext := int(t.bth) + BTHSize
 	payload := ext + int(op.Info().HeaderLen)
@@ -263,7 +264,8 @@ func (t *Template) patchLengths(total int) {
 	}
 }
 
-// SetDestQP changes the destination QPN: a UD QP sends to many QPs from one template per address handle.
+// SetDestQP changes the destination QPN: a UD QP sends to many QPs from one template per address
+// handle.
 func (t *Template) SetDestQP(qpn uint32) { BTH(t.hdr[t.bth:]).SetDestQP(qpn) }
 
 // SetPKey changes the partition key.

@@ -8,9 +8,10 @@ import (
 	"strings"
 )
 
-// OutOfBounds returns an error for each field of a unit's Params, a pointer to a struct, that is outside
-// the bounds of its tag: bounds:"3..18" for a number (1e9 and 2^16 too), in picoseconds for a Time; an
-// absent upper bound is a Second. A field with the tag words is the index of one of these.
+// OutOfBounds returns an error for each field of a unit's Params, a pointer to a struct, that is
+// outside the bounds of its tag: bounds:"3..18" for a number (1e9 and 2^16 too), in picoseconds for
+// a Time; an absent upper bound is a Second. A field with the tag words is the index of one of
+// these.
 func OutOfBounds(unit string, params any) (errs []error) {
 	v := reflect.ValueOf(params).Elem()
 	for i := range v.NumField() {
@@ -36,7 +37,8 @@ func OutOfBounds(unit string, params any) (errs []error) {
 	return errs
 }
 
-// Bounds are the least and the largest value that the tags of a field allow, ok if they say so; those of a Time are in picoseconds.
+// Bounds are the least and the largest value that the tags of a field allow, ok if they say so;
+// those of a Time are in picoseconds.
 func Bounds(tag reflect.StructTag) (least, largest int64, ok bool) {
 	low, high, ok := strings.Cut(tag.Get("bounds"), "..")
 	if words := strings.Fields(tag.Get("words")); len(words) > 0 {

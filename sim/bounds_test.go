@@ -15,7 +15,8 @@ type bounded struct {
 	Over   float64 // has no tag and is no integer
 }
 
-// Both bounds are allowed. What is beyond is an error for each field, with its name, its value and the bounds.
+// Both bounds are allowed. What is beyond is an error for each field, with its name, its value and
+// the bounds.
 func TestOutOfBounds(t *testing.T) {
 	for _, c := range []struct {
 		p    bounded

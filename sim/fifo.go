@@ -40,8 +40,9 @@ func (q *FIFO[T]) Reserve() {
 	}
 }
 
-// Extend adds a value behind the others, for which there is room (Reserve), for the caller to fill in; it
-// is as another left it. The pointer is valid as that of Front is. Both are inlined; one function is not.
+// Extend adds a value behind the others, for which there is room (Reserve), for the caller to fill
+// in; it is as another left it. The pointer is valid as that of Front is. Both are inlined; one
+// function is not.
 func (q *FIFO[T]) Extend() *T {
 	q.tail++
 	return &q.ring[int(q.tail-1)&(len(q.ring)-1)]

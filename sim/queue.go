@@ -198,8 +198,8 @@ func (q *queue) min() (t Time, seq uint64) {
 	return q.restAt, q.rest.ev[0].seq
 }
 
-// take takes the next event out, and returns nil if there is none that is not later than until. Engine.Run
-// has it written out. What it returns is good until the next push or take.
+// take takes the next event out, and returns nil if there is none that is not later than until.
+// Engine.Run has it written out. What it returns is good until the next push or take.
 func (q *queue) take() *node {
 	if x := q.cur; x.t < q.bound {
 		q.drop(x)

@@ -79,8 +79,9 @@ func appendFixed(b []byte, v, unit int64) []byte {
 	return b
 }
 
-// TooLong is the first time among the fields of a unit's Params, a pointer to a struct, that is longer than most allows: longer than
-// a Second unless most has the field's name. Times within these limits add up without a wrap. "" if there is none.
+// TooLong is the first time among the fields of a unit's Params, a pointer to a struct, that is
+// longer than most allows: longer than a Second unless most has the field's name. Times within
+// these limits add up without a wrap. "" if there is none.
 func TooLong(params any, most map[string]Time) string {
 	v := reflect.ValueOf(params).Elem()
 	check := func(name string, f reflect.Value) string {

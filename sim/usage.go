@@ -9,8 +9,8 @@ import (
 // Resource is what may limit the rate of a run.
 type Resource uint8
 
-// Resources, from the core to the memory of the other end. Window is none: nothing is busy, so that latency and the number of
-// requests that may be outstanding decide.
+// Resources, from the core to the memory of the other end. Window is none: nothing is busy, so that
+// latency and the number of requests that may be outstanding decide.
 const (
 	Window         Resource = iota
 	CPU                     // time of the cores on which threads run
@@ -59,8 +59,8 @@ type Meter struct {
 	// Part of Busy is really the use of another resource, which is named if it is more than half.
 	Part   Time
 	PartOf Resource
-	// Queued says that the meter counts for how long something waited for the unit: nothing is known of its work, and a unit whose work is
-	// measured comes before it.
+	// Queued says that the meter counts for how long something waited for the unit: nothing is
+	// known of its work, and a unit whose work is measured comes before it.
 	Queued bool
 }
 
@@ -88,8 +88,9 @@ type meterKey struct {
 	index int
 }
 
-// Since is how busy each unit was since before, the busiest first, and of equals the one that is further on the way of a message. Of several
-// meters of one unit it is the mean, each weighted with itself: one that does nothing does not count.
+// Since is how busy each unit was since before, the busiest first, and of equals the one that is
+// further on the way of a message. Of several meters of one unit it is the mean, each weighted with
+// itself: one that does nothing does not count.
 func (u *Usage) Since(before *Usage) (all []Load) {
 	span := u.At - before.At
 	if span <= 0 {
@@ -151,12 +152,13 @@ func share(busy, span Time) int64 {
 	return int64(mille)
 }
 
-// Stalled is the part of the time, in thousandths, for which queue pairs wait in vain for answers, at which their ACK timers count as the limit
-// where no unit does.
+// Stalled is the part of the time, in thousandths, for which queue pairs wait in vain for answers,
+// at which their ACK timers count as the limit where no unit does.
 const Stalled = 100
 
-// Limit is the first of loads in their order, if it counts as the limit. Where no unit is Busy it is AckTimer, if queue pairs were Stalled, or
-// else Window, with the load of the busiest. Whether requests came back often enough for their number to be a limit, who knows them says.
+// Limit is the first of loads in their order, if it counts as the limit. Where no unit is Busy it
+// is AckTimer, if queue pairs were Stalled, or else Window, with the load of the busiest. Whether
+// requests came back often enough for their number to be a limit, who knows them says.
 func Limit(loads []Load) Load {
 	if len(loads) == 0 {
 		return Load{}
@@ -202,5 +204,6 @@ func (w *Waiting) For(now Time) Time {
 	return w.total
 }
 
-// BusyBy is how long the server has served by now: without what is reserved for later, which begins when it is free.
+// BusyBy is how long the server has served by now: without what is reserved for later, which begins
+// when it is free.
 func (s *Server) BusyBy(now Time) Time { return s.Busy - max(0, s.free-now) }

@@ -71,7 +71,8 @@ func TestBusyBy(t *testing.T) {
 	}
 }
 
-// TestShareOfAShortTime: no unit is busy for more than all of the time, however few thousandths of it are whole.
+// TestShareOfAShortTime: no unit is busy for more than all of the time, however few thousandths of
+// it are whole.
 func TestShareOfAShortTime(t *testing.T) {
 	for _, c := range []struct {
 		busy, span Time

@@ -303,7 +303,8 @@ const (
 	QPCreateSQSigAll               = 1 << 12
 )
 
-// Flags of FlowCreateFlags (enum mlx5_ib_create_flow_flags), and the length of match parameters (struct mlx5_ib_match_params).
+// Flags of FlowCreateFlags (enum mlx5_ib_create_flow_flags), and the length of match parameters
+// (struct mlx5_ib_match_params).
 const (
 	FlowCreateDefaultMiss = 1 << 0
 	FlowCreateDrop        = 1 << 1

@@ -164,8 +164,8 @@ var values = map[string]uint64{
 	"PCI_MSIX_FLAGS": 2, "PCI_MSIX_FLAGS_ENABLE": PCIMSIXEnable, "PCI_MSIX_FLAGS_MASKALL": PCIMSIXMaskAll, "PCI_CAP_MSIX_SIZEOF": PCIMSIXCapSize,
 }
 
-// The distribution's kernel headers agree with the tables, as a C compiler lays the structures out, and with the
-// numbers.
+// The distribution's kernel headers agree with the tables, as a C compiler lays the structures out,
+// and with the numbers.
 func TestAgainstKernelHeaders(t *testing.T) {
 	h := layout.Header{Files: []string{"rdma/rdma_user_ioctl_cmds.h", "rdma/ib_user_ioctl_cmds.h", "rdma/ib_user_ioctl_verbs.h",
 		"rdma/ib_user_verbs.h", "rdma/mlx5-abi.h", "rdma/mlx5_user_ioctl_cmds.h", "rdma/mlx5_user_ioctl_verbs.h",

@@ -16,7 +16,8 @@ const (
 	// UctxRespDumpFill: DumpFillMKey holds.
 	UctxRespDumpFill = 1 << 1
 
-	// QueryDevCQE128BComp in the Flags of MLX5QueryDeviceResp: entries of 128 bytes can be compressed.
+	// QueryDevCQE128BComp in the Flags of MLX5QueryDeviceResp: entries of 128 bytes can be
+	// compressed.
 	QueryDevCQE128BComp = 1 << 0
 	// QueryDevCQE128BPad in the Flags of MLX5QueryDeviceResp: CQFlag128BPad is understood.
 	QueryDevCQE128BPad = 1 << 1

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Netlink messages (linux/netlink.h) of the family NETLINK_RDMA (rdma/rdma_netlink.h). A message is a header and attributes; both
-// are padded to 4 bytes.
+// Netlink messages (linux/netlink.h) of the family NETLINK_RDMA (rdma/rdma_netlink.h). A message is
+// a header and attributes; both are padded to 4 bytes.
 const (
 	NetlinkHeaderSize = 16
 	netlinkAttrSize   = 4
@@ -23,7 +23,8 @@ const (
 	NetlinkAck     = 0x4
 	NetlinkDump    = 0x300
 
-	// NetlinkNested is added to the number of an attribute that holds others where the kernel does so (NLA_F_NESTED).
+	// NetlinkNested is added to the number of an attribute that holds others where the kernel does
+	// so (NLA_F_NESTED).
 	NetlinkNested   = 0x8000
 	netlinkTypeMask = 0x1fff // of an attribute, without the flags and RDMA_NLA_F_MANDATORY
 )
@@ -38,13 +39,14 @@ type NetlinkHeader struct {
 // NetlinkType is RDMA_NL_GET_TYPE of a command of the family's device interface.
 func NetlinkType(cmd int) uint16 { return netlinkClient<<10 | uint16(cmd) }
 
-// NetlinkCommand takes a type apart. ok is false for another client of the family than the device interface.
+// NetlinkCommand takes a type apart. ok is false for another client of the family than the device
+// interface.
 func NetlinkCommand(typ uint16) (cmd int, ok bool) {
 	return int(typ & 0x3ff), typ>>10&0x3f == netlinkClient
 }
 
-// NetlinkMessages goes through the messages of a datagram, with what follows the header of each. Like netlink_rcv_skb it ends at
-// a length that cannot be.
+// NetlinkMessages goes through the messages of a datagram, with what follows the header of each.
+// Like netlink_rcv_skb it ends at a length that cannot be.
 func NetlinkMessages(b []byte) iter.Seq2[NetlinkHeader, []byte] {
 	return func(yield func(NetlinkHeader, []byte) bool) {
 		for len(b) >= NetlinkHeaderSize {
@@ -62,7 +64,8 @@ func NetlinkMessages(b []byte) iter.Seq2[NetlinkHeader, []byte] {
 
 func align4(n int) int { return (n + netlinkAlign - 1) &^ (netlinkAlign - 1) }
 
-// NetlinkAttrs are the attributes of a message, or of one that holds others, by number; of several with one number the last.
+// NetlinkAttrs are the attributes of a message, or of one that holds others, by number; of several
+// with one number the last.
 type NetlinkAttrs map[uint16][]byte
 
 // ParseNetlinkAttrs takes attributes apart. ok is false where one does not fit.

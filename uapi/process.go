@@ -9,7 +9,8 @@ const PagemapEntrySize = 8
 // PagemapEntry is entry i of a part of /proc/PID/pagemap.
 func PagemapEntry(b []byte, i int) uint64 { return le.Uint64(b[i*PagemapEntrySize:]) }
 
-// CloneFlagsSize is how much of struct clone_args (linux/sched.h) CloneFlags reads: its first field.
+// CloneFlagsSize is how much of struct clone_args (linux/sched.h) CloneFlags reads: its first
+// field.
 const CloneFlagsSize = 8
 
 // CloneFlags are the flags of struct clone_args, the argument of clone3.

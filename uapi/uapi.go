@@ -9,8 +9,8 @@
 // compares them with structures that a C compiler lays out. The rules of decoding are
 // those of core/uverbs_ioctl.c and core/uverbs_cmd.c in Linux 6.12.
 //
-// The messages of vfio-user (QEMU's docs/interop/vfio-user.rst, and structures of linux/vfio.h) and the PCI
-// configuration space (linux/pci_regs.h) are here too; package attach/pci answers them.
+// The messages of vfio-user (QEMU's docs/interop/vfio-user.rst, and structures of linux/vfio.h) and
+// the PCI configuration space (linux/pci_regs.h) are here too; package attach/pci answers them.
 //
 // A view is a byte slice with a method for each field, generated from the tables in
 // the folder layouts. Its length is checked where it is made: Call.In gives as many

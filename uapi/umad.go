@@ -10,7 +10,8 @@ const (
 	UMADRegisterAgent2  = 0xc0281b04
 )
 
-// UMADUserRMPP is the flag of UMADRegister2 for programs that do RMPP themselves. There is no other.
+// UMADUserRMPP is the flag of UMADRegister2 for programs that do RMPP themselves. There is no
+// other.
 const UMADUserRMPP = 1
 
 // UMADHeaderOldSize is the length of a header without the index of a P_Key.

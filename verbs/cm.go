@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// The connection manager, in the terms of librdmacm ("cm"). Errors are the errno that its calls set. What a call of
-// the library waits for, the call here waits for: the acknowledgement of events in Destroy and Migrate, for one.
+// The connection manager, in the terms of librdmacm ("cm"). Errors are the errno that its calls
+// set. What a call of the library waits for, the call here waits for: the acknowledgement of events
+// in Destroy and Migrate, for one.
 
 // ConnectionManager is implemented by processes whose programs can use librdmacm ("cm").
 type ConnectionManager interface {
@@ -14,34 +15,38 @@ type ConnectionManager interface {
 	CreateEventChannel(t Thread) (EventChannel, error)
 }
 
-// CMFileOpener is implemented by processes that can open the channel device without librdmacm ("raw cm").
+// CMFileOpener is implemented by processes that can open the channel device without librdmacm ("raw
+// cm").
 type CMFileOpener interface {
 	OpenCMFile(t Thread) (CMFile, error)
 }
 
 // CMFile is an open file of the channel device (/dev/infiniband/rdma_cm).
 type CMFile interface {
-	// Write is write(2) of a command of the user ABI, with its header. Answers go to the address in the command.
+	// Write is write(2) of a command of the user ABI, with its header. Answers go to the address in
+	// the command.
 	Write(t Thread, command []byte) (int, error)
 	// Close is close(2): the kernel destroys the ids of the file.
 	Close(t Thread) error
 }
 
-// EventChannel is rdma_event_channel: ids report their events to it. It belongs to the process that made it.
+// EventChannel is rdma_event_channel: ids report their events to it. It belongs to the process that
+// made it.
 type EventChannel interface {
-	// CreateID is rdma_create_id. The port space determines the QP type; only PortSpaceIB takes typ (0: RC). context is
-	// the user's own value. EINVAL: there is no such port space.
+	// CreateID is rdma_create_id. The port space determines the QP type; only PortSpaceIB takes typ
+	// (0: RC). context is the user's own value. EINVAL: there is no such port space.
 	CreateID(t Thread, ps PortSpace, typ QPType, context any) (CMID, error)
-	// GetEvent is rdma_get_cm_event: it waits up to timeout for the oldest event. EAGAIN: none has come (a timeout of
-	// 0 is a channel with O_NONBLOCK). EINTR: a signal came first. A REP makes the library bring the QP of an id to
-	// RTS and answer; what the program gets is CMEstablished then, or CMConnectError.
+	// GetEvent is rdma_get_cm_event: it waits up to timeout for the oldest event. EAGAIN: none has
+	// come (a timeout of 0 is a channel with O_NONBLOCK). EINTR: a signal came first. A REP makes
+	// the library bring the QP of an id to RTS and answer; what the program gets is CMEstablished
+	// then, or CMConnectError.
 	GetEvent(t Thread, timeout time.Duration) (*CMEvent, error)
 	// Readable is poll of the channel's descriptor: whether GetEvent would return at once.
 	Readable(t Thread) bool
 	// AckEvent is rdma_ack_cm_event: each event is acknowledged once.
 	AckEvent(t Thread, ev *CMEvent) error
-	// Destroy is rdma_destroy_event_channel. The ids of the channel must be gone: librdmacm does not check it, and
-	// events of an id without its channel go nowhere.
+	// Destroy is rdma_destroy_event_channel. The ids of the channel must be gone: librdmacm does
+	// not check it, and events of an id without its channel go nowhere.
 	Destroy(t Thread) error
 }
 
@@ -64,8 +69,8 @@ type CMID interface {
 	Port() int
 	// QP is what CreateQP made; nil before.
 	QP() QP
-	// LocalAddr and PeerAddr are rdma_get_local_addr and rdma_get_peer_addr with their ports; zero values where there
-	// is none.
+	// LocalAddr and PeerAddr are rdma_get_local_addr and rdma_get_peer_addr with their ports; zero
+	// values where there is none.
 	LocalAddr() netip.AddrPort
 	PeerAddr() netip.AddrPort
 
@@ -80,7 +85,8 @@ type CMID interface {
 	ResolveRoute(t Thread, timeout time.Duration) error
 	// QueryPath returns the path records of the id: one, when the route is resolved.
 	QueryPath(t Thread) ([]PathRecord, error)
-	// CreateQP is rdma_create_qp: pd nil is the library's own. The QP is in INIT then, a UD QP in RTS.
+	// CreateQP is rdma_create_qp: pd nil is the library's own. The QP is in INIT then, a UD QP in
+	// RTS.
 	CreateQP(t Thread, pd PD, attr QPInitAttr) (QP, error)
 	// DestroyQP is rdma_destroy_qp.
 	DestroyQP(t Thread) error
@@ -94,14 +100,15 @@ type CMID interface {
 	Accept(t Thread, p *ConnParam) error
 	// Reject is rdma_reject.
 	Reject(t Thread, private []byte) error
-	// Establish is rdma_establish: the end of a connection by an id without QP, after CMConnectResponse.
+	// Establish is rdma_establish: the end of a connection by an id without QP, after
+	// CMConnectResponse.
 	Establish(t Thread) error
 	// Disconnect is rdma_disconnect: the QP of the id goes to ERR, then DREQ or DREP leaves.
 	Disconnect(t Thread) error
 	// Notify is rdma_notify: an asynchronous event of the QP, EventCommEst or EventPathMig.
 	Notify(t Thread, ev EventType) error
-	// JoinMulticast is rdma_join_multicast_ex. CMMulticastJoin or CMMulticastError follows; by the first the library
-	// attaches the id's QP to the group, if there is one.
+	// JoinMulticast is rdma_join_multicast_ex. CMMulticastJoin or CMMulticastError follows; by the
+	// first the library attaches the id's QP to the group, if there is one.
 	JoinMulticast(t Thread, group netip.Addr, flags MulticastFlags, context any) error
 	// LeaveMulticast is rdma_leave_multicast. EADDRNOTAVAIL: the id has not joined the group.
 	LeaveMulticast(t Thread, group netip.Addr) error
@@ -109,8 +116,8 @@ type CMID interface {
 	Migrate(t Thread, to EventChannel) error
 	// SetOption is rdma_set_option, with the value's bytes in the order of the host.
 	SetOption(t Thread, level CMOptionLevel, name int, value []byte) error
-	// Destroy is rdma_destroy_id: it waits until each event of the id that was taken is acknowledged. The QP must be
-	// gone.
+	// Destroy is rdma_destroy_id: it waits until each event of the id that was taken is
+	// acknowledged. The QP must be gone.
 	Destroy(t Thread) error
 }
 
@@ -156,8 +163,8 @@ var cmEventNames = [...]string{
 // String returns the name of RDMA_CM_EVENT_* without the prefix.
 func (e CMEventType) String() string { return nameOf(cmEventNames[:], e, "CMEventType") }
 
-// CMEvent is rdma_cm_event. Private data has the length that the kernel reports: the room in the message, not what was
-// sent.
+// CMEvent is rdma_cm_event. Private data has the length that the kernel reports: the room in the
+// message, not what was sent.
 type CMEvent struct {
 	ID       CMID
 	ListenID CMID // of CMConnectRequest

@@ -72,8 +72,8 @@ const (
 	WCWithInv  WCFlags = 1 << 3
 )
 
-// WC is ibv_wc. On an error only ID, Status, QPN and VendorErr are meaningful. ByteLen is in bytes; for a UD receive
-// it includes GRHSize.
+// WC is ibv_wc. On an error only ID, Status, QPN and VendorErr are meaningful. ByteLen is in bytes;
+// for a UD receive it includes GRHSize.
 type WC struct {
 	ID           uint64
 	Status       WCStatus

@@ -29,19 +29,20 @@ type AddressControl interface {
 type Interface struct {
 	Name  string
 	Addrs []netip.Addr
-	// Device and Port name the RDMA port to which it belongs (RoCE or IPoIB); empty: it belongs to none.
+	// Device and Port name the RDMA port to which it belongs (RoCE or IPoIB); empty: it belongs to
+	// none.
 	Device string
 	Port   int
 }
 
-// InterfaceLister is implemented by processes that can list the network interfaces of their host (getifaddrs, and
-// sysfs for the RDMA devices).
+// InterfaceLister is implemented by processes that can list the network interfaces of their host
+// (getifaddrs, and sysfs for the RDMA devices).
 type InterfaceLister interface {
 	Interfaces(t Thread) ([]Interface, error)
 }
 
-// InterfaceAddr returns an IP address of a port's network interface, an IPv4 one if there is any. ENODEV: it has none,
-// or the process cannot list interfaces.
+// InterfaceAddr returns an IP address of a port's network interface, an IPv4 one if there is any.
+// ENODEV: it has none, or the process cannot list interfaces.
 func InterfaceAddr(t Thread, ctx Context, port int) (netip.Addr, error) {
 	name := ctx.Device().Name()
 	var found netip.Addr
@@ -64,18 +65,19 @@ func InterfaceAddr(t Thread, ctx Context, port int) (netip.Addr, error) {
 	return found, nil
 }
 
-// VLANControl makes VLAN interfaces over the network interface of a host's first device, and removes
-// them ("vlan"). Each has one address, whose GID entries name the new interface.
+// VLANControl makes VLAN interfaces over the network interface of a host's first device, and
+// removes them ("vlan"). Each has one address, whose GID entries name the new interface.
 type VLANControl interface {
-	// AddVLAN is ip link add type vlan, and ip address add. EEXIST: the interface or the address exists; EINVAL:
-	// a wrong VLAN ID.
+	// AddVLAN is ip link add type vlan, and ip address add. EEXIST: the interface or the address
+	// exists; EINVAL: a wrong VLAN ID.
 	AddVLAN(t Thread, host int, id uint16, ip netip.Addr) error
 	// RemoveVLAN is ip link del.
 	RemoveVLAN(t Thread, host int, id uint16) error
 }
 
-// ResourceCounter counts the objects that the processes of a host have on its first device, as `rdma
-// resource show` does ("restrack"): qp, cq, mr, pd, srq, ctx, each where the machine counts it.
+// ResourceCounter counts the objects that the processes of a host have on its first device, as
+// `rdma resource show` does ("restrack"): qp, cq, mr, pd, srq, ctx, each where the machine counts
+// it.
 type ResourceCounter interface {
 	ResourceCounts(t Thread, host int) (map[string]int, error)
 }

@@ -24,8 +24,8 @@ const (
 	CQECompCsumStrideIndex = 1 << 2
 )
 
-// CQECompCaps is mlx5dv_cqe_comp_caps: the most completions in one compressed session (0: no compression), and the
-// formats.
+// CQECompCaps is mlx5dv_cqe_comp_caps: the most completions in one compressed session (0: no
+// compression), and the formats.
 type CQECompCaps struct{ MaxNum, Formats uint32 }
 
 // CQ creation flags.
@@ -47,6 +47,6 @@ const (
 	WCExTimestampWallclock  uint64 = 1 << 11
 )
 
-// CQModeration holds back completion events until Count completions or for Period microseconds, whichever is first
-// (ibv_modify_cq). Zero: no such condition.
+// CQModeration holds back completion events until Count completions or for Period microseconds,
+// whichever is first (ibv_modify_cq). Zero: no such condition.
 type CQModeration struct{ Count, Period uint16 }

@@ -2,8 +2,9 @@ package verbs
 
 import "time"
 
-// DeliveryMeter is implemented by simulated testbeds, which can see how much of a message has arrived, packet by
-// packet. A program learns only of whole messages, by their completions, which come later.
+// DeliveryMeter is implemented by simulated testbeds, which can see how much of a message has
+// arrived, packet by packet. A program learns only of whole messages, by their completions, which
+// come later.
 type DeliveryMeter interface {
 	// DeliveriesAt calls read at time at of the threads' clock, which must not be past. of returns
 	// what has by then arrived at QP qpn of the host's first device; ok is false if there is no
@@ -11,8 +12,8 @@ type DeliveryMeter interface {
 	DeliveriesAt(at time.Duration, read func(of func(host int, qpn uint32) (d Delivered, ok bool)))
 }
 
-// Delivered counts the payload bytes that a QP has taken, each once however often it was sent, and those that it has
-// sent.
+// Delivered counts the payload bytes that a QP has taken, each once however often it was sent, and
+// those that it has sent.
 type Delivered struct {
 	Received uint64 // of SENDs and WRITEs of its peer
 	Read     uint64 // of responses to its READs

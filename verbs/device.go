@@ -22,7 +22,8 @@ const (
 	PortActive
 )
 
-// PortAttr is ibv_port_attr. MaxMsgSize is in bytes, and SubnetTimeout is a code t of 4.096 us * 2^t.
+// PortAttr is ibv_port_attr. MaxMsgSize is in bytes, and SubnetTimeout is a code t of 4.096 us *
+// 2^t.
 type PortAttr struct {
 	State             PortState
 	MaxMTU, ActiveMTU MTU
@@ -59,8 +60,8 @@ const (
 	AtomicGlob
 )
 
-// DeviceAttr is ibv_device_attr. MaxMRSize is in bytes, PageSizeCap is a mask of page sizes in bytes, and
-// LocalCAAckDelay is a code t of 4.096 us * 2^t.
+// DeviceAttr is ibv_device_attr. MaxMRSize is in bytes, PageSizeCap is a mask of page sizes in
+// bytes, and LocalCAAckDelay is a code t of 4.096 us * 2^t.
 type DeviceAttr struct {
 	FWVer                       string
 	NodeGUID, SysImageGUID      uint64
@@ -78,7 +79,8 @@ type DeviceAttr struct {
 	MaxMW, MaxAH                int
 	MaxSRQ, MaxSRQWR, MaxSRQSGE int
 	MaxMcastGrp                 int
-	// MaxMcastQPAttach is how many QPs one multicast group takes, and MaxTotalMcastQPAttach all of them together.
+	// MaxMcastQPAttach is how many QPs one multicast group takes, and MaxTotalMcastQPAttach all of
+	// them together.
 	MaxMcastQPAttach, MaxTotalMcastQPAttach int
 	MaxPKeys                                uint16
 	LocalCAAckDelay                         uint8

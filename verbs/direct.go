@@ -7,8 +7,9 @@ package verbs
 type DirectVerbs interface {
 	// DirectSupported is mlx5dv_is_supported.
 	DirectSupported() bool
-	// QueryDirect is mlx5dv_query_device. It fills what mask asks for and the library and the device know, and
-	// CompMask of the answer says what that is; Version and Flags are always filled.
+	// QueryDirect is mlx5dv_query_device. It fills what mask asks for and the library and the
+	// device know, and CompMask of the answer says what that is; Version and Flags are always
+	// filled.
 	QueryDirect(t Thread, mask uint64) (DirectAttr, error)
 	// ClockInfo is mlx5dv_get_clock_info.
 	ClockInfo(t Thread) (ClockInfo, error)
@@ -19,10 +20,12 @@ type DirectVerbs interface {
 	AllocVAR(t Thread, flags uint32) (VAR, error)
 	// AllocDirectDM is mlx5dv_alloc_dm: memory on the device of one of the kinds DirectDM*.
 	AllocDirectDM(t Thread, attr DMAttr, dv DirectDMAttr) (DM, error)
-	// CreateMkey is mlx5dv_create_mkey: a key of no memory yet, for at most maxEntries pieces, which a posted request
-	// gives it (DirectQPEx.WRMRList and WRMRInterleaved). Flags are MkeyIndirect and the like.
+	// CreateMkey is mlx5dv_create_mkey: a key of no memory yet, for at most maxEntries pieces,
+	// which a posted request gives it (DirectQPEx.WRMRList and WRMRInterleaved). Flags are
+	// MkeyIndirect and the like.
 	CreateMkey(t Thread, pd PD, flags uint32, maxEntries uint16) (Mkey, error)
-	// RegDirectDmabufMR is mlx5dv_reg_dmabuf_mr: as PD.RegDmabufMR, with flags of direct verbs (RegDmabufDataDirect).
+	// RegDirectDmabufMR is mlx5dv_reg_dmabuf_mr: as PD.RegDmabufMR, with flags of direct verbs
+	// (RegDmabufDataDirect).
 	RegDirectDmabufMR(t Thread, pd PD, offset, length, iova uint64, fd int, access AccessFlags, flags uint32) (MR, error)
 }
 
@@ -104,8 +107,8 @@ const (
 	DirectDMEncapSWICM       uint32 = 4
 )
 
-// DirectDM is device memory whose operation addresses can be mapped (mlx5dv_dm_map_op_addr): a write to such an
-// address, or a read, is an operation of that number on the memory.
+// DirectDM is device memory whose operation addresses can be mapped (mlx5dv_dm_map_op_addr): a
+// write to such an address, or a read, is an operation of that number on the memory.
 type DirectDM interface {
 	DM
 	// MapOp is mlx5dv_dm_map_op_addr.
@@ -114,8 +117,8 @@ type DirectDM interface {
 
 // OpAddr is a mapped operation address; it covers as many bytes as the memory.
 type OpAddr interface {
-	// Load and Store access 1, 2, 4 or 8 bytes at once, at an offset that is a multiple of their number. EFAULT:
-	// there is no such byte.
+	// Load and Store access 1, 2, 4 or 8 bytes at once, at an offset that is a multiple of their
+	// number. EFAULT: there is no such byte.
 	Load(t Thread, off uint64, p []byte) error
 	Store(t Thread, off uint64, p []byte) error
 	// Unmap is munmap.
@@ -193,9 +196,9 @@ const (
 	DirectQPExMemcpy        uint64 = 1 << 4
 )
 
-// DirectQPEx is mlx5dv_qp_ex, what direct verbs add to the extended way to post. The value that QP.Ex returns
-// implements it on mlx5 devices. Its builders and setters are used between WRStart and WRComplete as those of QPEx
-// are.
+// DirectQPEx is mlx5dv_qp_ex, what direct verbs add to the extended way to post. The value that
+// QP.Ex returns implements it on mlx5 devices. Its builders and setters are used between WRStart
+// and WRComplete as those of QPEx are.
 type DirectQPEx interface {
 	QPEx
 	// SetDCAddr and SetDCAddrStream are the setters that every request of a DCI needs.
@@ -207,7 +210,8 @@ type DirectQPEx interface {
 	WRMRInterleaved(t Thread, mkey Mkey, access AccessFlags, repeat uint32, pieces []MRInterleaved)
 	// WRMemcpy has the device copy; it takes no setter.
 	WRMemcpy(t Thread, destLKey uint32, dest uint64, srcLKey uint32, src uint64, length uint64)
-	// WRRawWQE posts bytes unchanged, but for the index in their control segment. It takes no setter.
+	// WRRawWQE posts bytes unchanged, but for the index in their control segment. It takes no
+	// setter.
 	WRRawWQE(t Thread, wqe []byte)
 }
 
@@ -228,8 +232,9 @@ type DirectQP interface {
 	ModifyLagPort(t Thread, port uint8) error
 	// ResetDCIStream is mlx5dv_dci_stream_id_reset.
 	ResetDCIStream(t Thread, stream uint16) error
-	// RecvQueue reads n bytes of the receive ring from a byte offset, WriteRecvQueue writes there, and
-	// WriteRecvDoorbellRecord stores the counter of receives: what mlx5dv_init_obj gives of the receive queue.
+	// RecvQueue reads n bytes of the receive ring from a byte offset, WriteRecvQueue writes there,
+	// and WriteRecvDoorbellRecord stores the counter of receives: what mlx5dv_init_obj gives of the
+	// receive queue.
 	RecvQueue(t Thread, off int, p []byte) error
 	WriteRecvQueue(t Thread, off int, p []byte) error
 	WriteRecvDoorbellRecord(t Thread, recvCounter uint16) error

@@ -44,20 +44,22 @@ type FlowAttr struct {
 	Specs    []FlowSpec
 }
 
-// FlowSpec is an ibv_flow_spec. A packet matches if it has the header and equals Val in the bits of Mask.
+// FlowSpec is an ibv_flow_spec. A packet matches if it has the header and equals Val in the bits of
+// Mask.
 type FlowSpec struct {
 	Type      FlowSpecType
 	Val, Mask FlowFilter
 	Tag       uint32 // of FlowSpecTag
 }
 
-// FlowFilter is the filters of all types side by side. Numbers are in host order, addresses as they are sent.
+// FlowFilter is the filters of all types side by side. Numbers are in host order, addresses as they
+// are sent.
 type FlowFilter struct {
 	// Of Ethernet. VLANTag is a whole TCI.
 	DstMAC, SrcMAC     [6]byte
 	EtherType, VLANTag uint16
-	// Of IP. The addresses of IPv4 are the first 4 bytes. Proto is next_hdr of IPv6, TOS its traffic class, and TTL its
-	// hop limit. IPFlags is of IPv4, FlowLabel of IPv6.
+	// Of IP. The addresses of IPv4 are the first 4 bytes. Proto is next_hdr of IPv6, TOS its
+	// traffic class, and TTL its hop limit. IPFlags is of IPv4, FlowLabel of IPv6.
 	SrcIP, DstIP             [16]byte
 	Proto, TOS, TTL, IPFlags uint8
 	FlowLabel                uint32

@@ -1,7 +1,7 @@
 package verbs
 
-// Importer is implemented by processes that can open a device's file and import contexts from it ("import").
-// Descriptors belong to the process.
+// Importer is implemented by processes that can open a device's file and import contexts from it
+// ("import"). Descriptors belong to the process.
 type Importer interface {
 	// DupCommandFD duplicates the descriptor of a context's device file.
 	DupCommandFD(t Thread, c Context) (fd int, err error)
@@ -15,7 +15,8 @@ type Importer interface {
 	ImportDevice(t Thread, fd int) (Context, error)
 }
 
-// DescriptorTaker is implemented by processes that can take descriptors from other processes of their host.
+// DescriptorTaker is implemented by processes that can take descriptors from other processes of
+// their host.
 type DescriptorTaker interface {
 	// PID names the process on its host, and allows the others to take its descriptors.
 	PID() int

@@ -33,7 +33,8 @@ type MWBindWR struct {
 	Info MWBindInfo
 }
 
-// IncRKey returns the key with its low byte, which belongs to the application, incremented (ibv_inc_rkey).
+// IncRKey returns the key with its low byte, which belongs to the application, incremented
+// (ibv_inc_rkey).
 func IncRKey(k uint32) uint32 { return k&^0xff | (k+1)&0xff }
 
 // ReregFlags are IBV_REREG_MR_CHANGE_*.

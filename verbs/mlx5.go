@@ -29,20 +29,20 @@ const (
 	UARNonCachedOwn uint32 = 1 << 31
 )
 
-// TranslatedMR is implemented by simulated regions, which show how the device translates them: the page size that the
-// driver chose, in bytes, and the number of entries. No verb tells.
+// TranslatedMR is implemented by simulated regions, which show how the device translates them: the
+// page size that the driver chose, in bytes, and the number of entries. No verb tells.
 type TranslatedMR interface {
 	Translation() (pageSize uint64, entries int)
 }
 
-// TimedCQ is implemented by simulated completion queues, which show when the device wrote what a poll returned, from
-// the timestamps of its entries. No field of ibv_wc tells.
+// TimedCQ is implemented by simulated completion queues, which show when the device wrote what a
+// poll returned, from the timestamps of its entries. No field of ibv_wc tells.
 type TimedCQ interface {
-	// KeepTimes makes each poll keep the times of what it returns, of n completions at most. It returns false, and
-	// keeps none, if entries are compressed.
+	// KeepTimes makes each poll keep the times of what it returns, of n completions at most. It
+	// returns false, and keeps none, if entries are compressed.
 	KeepTimes(n int) bool
-	// CompletedAt is when the device wrote completion i of the last poll, by the clock of threads; it has the steps
-	// of the device's clock.
+	// CompletedAt is when the device wrote completion i of the last poll, by the clock of threads;
+	// it has the steps of the device's clock.
 	CompletedAt(i int) time.Duration
 }
 

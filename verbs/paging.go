@@ -1,7 +1,7 @@
 package verbs
 
-// What programs do to their memory beside mapping it, and what they ask of it. A target implements what it can do: the
-// interfaces here are found by type assertions.
+// What programs do to their memory beside mapping it, and what they ask of it. A target implements
+// what it can do: the interfaces here are found by type assertions.
 
 // Prot are the access rights of a mapping (PROT_*); 0 is PROT_NONE.
 type Prot uint32
@@ -23,14 +23,14 @@ const (
 	AdvicePopulateWrite Advice = 23
 )
 
-// PagedBuffer is implemented by buffers whose pages a program can change one by one. Offsets count from the
-// buffer's first byte. Errors are the errno of the system call.
+// PagedBuffer is implemented by buffers whose pages a program can change one by one. Offsets count
+// from the buffer's first byte. Errors are the errno of the system call.
 type PagedBuffer interface {
 	Buffer
 	// Protect is mprotect. ENOMEM: a part is not mapped; what lies before it has changed.
 	Protect(t Thread, off, n uint64, prot Prot) error
-	// Advise is madvise. ENOMEM: a part is not mapped; the rest is done. EINVAL: an advice that the mapping cannot
-	// take.
+	// Advise is madvise. ENOMEM: a part is not mapped; the rest is done. EINVAL: an advice that the
+	// mapping cannot take.
 	Advise(t Thread, off, n uint64, advice Advice) error
 	// Resident is mincore: for each page whether it is in memory.
 	Resident(t Thread, off, n uint64) ([]bool, error)

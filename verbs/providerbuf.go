@@ -2,7 +2,8 @@ package verbs
 
 // BufAllocator is implemented by PDs of a library that allocates buffers as the provider prefers.
 type BufAllocator interface {
-	// AllocBuf is ibv_alloc_buf. EINVAL: size is 0. EOPNOTSUPP: the library or the provider has no such call.
+	// AllocBuf is ibv_alloc_buf. EINVAL: size is 0. EOPNOTSUPP: the library or the provider has no
+	// such call.
 	AllocBuf(t Thread, size uint64) (ProviderBuf, error)
 }
 

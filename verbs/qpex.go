@@ -64,8 +64,8 @@ type DataBuf struct {
 	Length uint32
 }
 
-// QPInitSendOpsFlags is the bit of QPInitAttr.CompMask that asks for the extended interface for posting, with the
-// operations in SendOpsFlags.
+// QPInitSendOpsFlags is the bit of QPInitAttr.CompMask that asks for the extended interface for
+// posting, with the operations in SendOpsFlags.
 const QPInitSendOpsFlags uint32 = 1 << 6
 
 // Operations of QPInitAttr.SendOpsFlags (IBV_QP_EX_WITH_*).

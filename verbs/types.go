@@ -7,7 +7,8 @@ import (
 // GID is a global identifier, 16 bytes in network order.
 type GID [16]byte
 
-// String returns the address as package net/netip writes it, such as "fe80::1" or "::ffff:10.0.0.1".
+// String returns the address as package net/netip writes it, such as "fe80::1" or
+// "::ffff:10.0.0.1".
 func (g GID) String() string { return netip.AddrFrom16(g).String() }
 
 // GIDType is the type of an ibv_gid_entry.
@@ -157,8 +158,9 @@ type QPCap struct {
 	MaxSendWR, MaxRecvWR, MaxSendSGE, MaxRecvSGE, MaxInline uint32
 }
 
-// QPAttr is ibv_qp_attr. Timeout and AltTimeout are codes t of 4.096 us * 2^t (0: no timer), MinRNRTimer is a code of
-// the RNR NAK timer field (0 to 31), an RNRRetry of 7 has no limit, and RateLimit is in kbit/s.
+// QPAttr is ibv_qp_attr. Timeout and AltTimeout are codes t of 4.096 us * 2^t (0: no timer),
+// MinRNRTimer is a code of the RNR NAK timer field (0 to 31), an RNRRetry of 7 has no limit, and
+// RateLimit is in kbit/s.
 type QPAttr struct {
 	State, CurState         QPState
 	PathMTU                 MTU

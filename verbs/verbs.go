@@ -92,11 +92,13 @@ type MapOptions struct {
 	Lazy bool
 	// NoAccess: PROT_NONE, which keeps addresses.
 	NoAccess bool
-	// Object is mapped from byte ObjectOffset on (MAP_SHARED, or MAP_PRIVATE with Private); nil: anonymous memory.
+	// Object is mapped from byte ObjectOffset on (MAP_SHARED, or MAP_PRIVATE with Private); nil:
+	// anonymous memory.
 	Object       MemObject
 	ObjectOffset uint64
 	Private      bool
-	// At is the address of the mapping, without Offset (MAP_FIXED: what is there is unmapped); 0: anywhere.
+	// At is the address of the mapping, without Offset (MAP_FIXED: what is there is unmapped); 0:
+	// anywhere.
 	At uint64
 	// NoReplace: EEXIST when something is mapped there (MAP_FIXED_NOREPLACE).
 	NoReplace bool
@@ -108,7 +110,8 @@ type Buffer interface {
 	Addr() uint64
 	// Len returns the length in bytes.
 	Len() uint64
-	// ReadAt copies len(p) bytes from byte off of the buffer to p, as io.ReaderAt, in the time of the thread.
+	// ReadAt copies len(p) bytes from byte off of the buffer to p, as io.ReaderAt, in the time of
+	// the thread.
 	ReadAt(t Thread, p []byte, off int64) (int, error)
 	// WriteAt copies p to byte off of the buffer, as io.WriterAt, in the time of the thread.
 	WriteAt(t Thread, p []byte, off int64) (int, error)
@@ -161,8 +164,8 @@ type Context interface {
 	QueryPort(t Thread, port int) (PortAttr, error)
 	// QueryGID is ibv_query_gid. An empty entry reads as zeros.
 	QueryGID(t Thread, port, index int) (GID, error)
-	// QueryGIDEx is ibv_query_gid_ex; no flag is defined yet. ENODATA: the entry is empty; EINVAL: there is no
-	// such port or index, or a flag is set.
+	// QueryGIDEx is ibv_query_gid_ex; no flag is defined yet. ENODATA: the entry is empty; EINVAL:
+	// there is no such port or index, or a flag is set.
 	QueryGIDEx(t Thread, port, index int, flags uint32) (GIDEntry, error)
 	// QueryGIDTable fills entries and returns how many there are.
 	QueryGIDTable(t Thread, entries []GIDEntry, flags uint32) (int, error)
@@ -188,14 +191,15 @@ type Context interface {
 	AllocParentDomain(t Thread, attr ParentDomainAttr) (PD, error)
 	// CreateCompChannel is ibv_create_comp_channel.
 	CreateCompChannel(t Thread) (CompChannel, error)
-	// CreateCQ is ibv_create_cq, or ibv_create_cq_ex if attr asks for what only that has. EINVAL: the number of
-	// entries is not between 1 and max_cqe, or there is no such completion vector.
+	// CreateCQ is ibv_create_cq, or ibv_create_cq_ex if attr asks for what only that has. EINVAL:
+	// the number of entries is not between 1 and max_cqe, or there is no such completion vector.
 	CreateCQ(t Thread, attr CQAttr) (CQ, error)
 	// AllocDM is ibv_alloc_dm ("dm"). EINVAL: more than the device has, or nothing.
 	AllocDM(t Thread, attr DMAttr) (DM, error)
 	// OpenXRCD is ibv_open_xrcd ("xrc").
 	OpenXRCD(t Thread, attr XRCDInitAttr) (XRCD, error)
-	// CreateQP is ibv_create_qp_ex for QPs without a PD, which are XRC targets; PD.CreateQP makes the others.
+	// CreateQP is ibv_create_qp_ex for QPs without a PD, which are XRC targets; PD.CreateQP makes
+	// the others.
 	CreateQP(t Thread, attr QPInitAttr) (QP, error)
 	// OpenQP is ibv_open_qp: another handle of an XRC target QP.
 	OpenQP(t Thread, attr QPOpenAttr) (QP, error)
@@ -205,7 +209,8 @@ type Context interface {
 	AllocUAR(t Thread, flags uint32) (UAR, error)
 	// AsyncEvent waits up to timeout for an asynchronous event. EAGAIN: none came.
 	AsyncEvent(t Thread, timeout time.Duration) (AsyncEvent, error)
-	// AckAsyncEvent is ibv_ack_async_event. The destruction of an object waits until its events are acknowledged.
+	// AckAsyncEvent is ibv_ack_async_event. The destruction of an object waits until its events are
+	// acknowledged.
 	AckAsyncEvent(t Thread, ev AsyncEvent)
 	// EventTypeStr and WCStatusStr are ibv_event_type_str and ibv_wc_status_str of the
 	// library below.
@@ -225,8 +230,9 @@ type PD interface {
 	Unimport(t Thread) error
 	// ImportMR is ibv_import_mr: the region's address reads as 0.
 	ImportMR(t Thread, handle uint32) (MR, error)
-	// RegMR is ibv_reg_mr: length bytes from addr on, which keep their addresses as keys. EINVAL: remote write or
-	// atomic access without local write; ENOMEM: RLIMIT_MEMLOCK; EFAULT: a page is not mapped.
+	// RegMR is ibv_reg_mr: length bytes from addr on, which keep their addresses as keys. EINVAL:
+	// remote write or atomic access without local write; ENOMEM: RLIMIT_MEMLOCK; EFAULT: a page is
+	// not mapped.
 	RegMR(t Thread, addr, length uint64, access AccessFlags) (MR, error)
 	// RegMRIova is ibv_reg_mr_iova.
 	RegMRIova(t Thread, addr, length, iova uint64, access AccessFlags) (MR, error)
@@ -243,8 +249,8 @@ type PD interface {
 	// within a page, the range is empty or exceeds the DMA-BUF, or such a region cannot have an
 	// access bit; EOPNOTSUPP: the kernel, the driver or the library has no such call.
 	RegDmabufMR(t Thread, offset, length, iova uint64, fd int, access AccessFlags) (MR, error)
-	// CreateQP is ibv_create_qp, or ibv_create_qp_ex if attr asks for what only that has. EINVAL: a capacity is above
-	// that of the device.
+	// CreateQP is ibv_create_qp, or ibv_create_qp_ex if attr asks for what only that has. EINVAL: a
+	// capacity is above that of the device.
 	CreateQP(t Thread, attr QPInitAttr) (QP, error)
 	// CreateSRQ is ibv_create_srq. EINVAL: a capacity is above that of the device.
 	CreateSRQ(t Thread, attr SRQInitAttr) (SRQ, error)
@@ -277,8 +283,8 @@ type MR interface {
 	Unimport(t Thread) error
 	// Rereg is ibv_rereg_mr. Its error is a *ReregError. The keys may change.
 	Rereg(t Thread, flags ReregFlags, pd PD, addr, length uint64, access AccessFlags) error
-	// Counters returns the kernel's counters of the region (rdma statistic show mr), in its order. EOPNOTSUPP: they
-	// cannot be read.
+	// Counters returns the kernel's counters of the region (rdma statistic show mr), in its order.
+	// EOPNOTSUPP: they cannot be read.
 	Counters(t Thread) ([]NamedCounter, error)
 	// Dereg is ibv_dereg_mr. EINVAL: a memory window is bound to the region.
 	Dereg(t Thread) error
@@ -301,7 +307,8 @@ type CQ interface {
 	Resize(t Thread, cqe int) error
 	// Modify is ibv_modify_cq, which sets the moderation.
 	Modify(t Thread, m CQModeration) error
-	// Destroy is ibv_destroy_cq; it waits until all events of the CQ are acknowledged. EBUSY: a QP or SRQ uses it.
+	// Destroy is ibv_destroy_cq; it waits until all events of the CQ are acknowledged. EBUSY: a QP
+	// or SRQ uses it.
 	Destroy(t Thread) error
 }
 
@@ -311,7 +318,8 @@ type CQ interface {
 // A field may be read only if the WCFlags of the CQ's creation asked for it.
 type CQEx interface {
 	CQ
-	// StartPoll is ibv_start_poll; no bit of compMask is defined yet. ENOENT: the CQ is empty; EINVAL: a bit is set.
+	// StartPoll is ibv_start_poll; no bit of compMask is defined yet. ENOENT: the CQ is empty;
+	// EINVAL: a bit is set.
 	StartPoll(t Thread, compMask uint32) error
 	// NextPoll is ibv_next_poll. ENOENT: there is no further completion.
 	NextPoll(t Thread) error
@@ -319,7 +327,8 @@ type CQEx interface {
 	EndPoll(t Thread)
 	// WRID returns the wr_id of the request.
 	WRID() uint64
-	// Status returns the status; of a completion in error, only it, WRID, ReadVendorErr and ReadQPNum are valid.
+	// Status returns the status; of a completion in error, only it, WRID, ReadVendorErr and
+	// ReadQPNum are valid.
 	Status() WCStatus
 	// ReadOpcode is ibv_wc_read_opcode.
 	ReadOpcode() WCOpcode
@@ -362,15 +371,16 @@ type QP interface {
 	State() QPState // as the library remembers it
 	// Context is the qp_context given at creation.
 	Context() any
-	// Modify is ibv_modify_qp. EINVAL: the transition does not exist, an attribute is missing, not allowed in it, or out
-	// of its range; the state is then as before.
+	// Modify is ibv_modify_qp. EINVAL: the transition does not exist, an attribute is missing, not
+	// allowed in it, or out of its range; the state is then as before.
 	Modify(t Thread, attr *QPAttr, mask QPAttrMask) error
 	// Query is ibv_query_qp. A driver may fill more attributes than mask names.
 	Query(t Thread, mask QPAttrMask) (QPAttr, QPInitAttr, error)
 	// PostSend posts the requests in order. On an error, bad is the index of the
 	// first that was not posted; those before it were.
 	PostSend(t Thread, wrs []SendWR) (bad int, err error)
-	// PostRecv is ibv_post_recv; bad is as in PostSend. ENOMEM: the queue is full; EINVAL: too many SGEs.
+	// PostRecv is ibv_post_recv; bad is as in PostSend. ENOMEM: the queue is full; EINVAL: too many
+	// SGEs.
 	PostRecv(t Thread, wrs []RecvWR) (bad int, err error)
 	// BindMW is ibv_bind_mw, for windows of type 1.
 	BindMW(t Thread, mw MW, bind MWBind) error
@@ -381,8 +391,8 @@ type QP interface {
 	AttachMcast(t Thread, group GID, lid uint16) error
 	// DetachMcast is ibv_detach_mcast. EINVAL: the QP is not attached to the group.
 	DetachMcast(t Thread, group GID, lid uint16) error
-	// CreateFlow is ibv_create_flow ("flow"): packets that match the rule come to the QP. EPERM: the caller lacks
-	// CAP_NET_RAW.
+	// CreateFlow is ibv_create_flow ("flow"): packets that match the rule come to the QP. EPERM:
+	// the caller lacks CAP_NET_RAW.
 	CreateFlow(t Thread, attr FlowAttr) (Flow, error)
 	// DataInOrder is ibv_query_qp_data_in_order.
 	DataInOrder(t Thread, op WROpcode, flags uint32) (int, error)

@@ -5,9 +5,10 @@ import (
 	"time"
 )
 
-// Wire lets a case record and disturb what devices send, at each sending port. Both act on every frame that leaves a
-// port; a case that needs them connects two nodes, since a frame that a device loops back internally may never reach
-// its port. A testbed with only one of the capabilities answers EOPNOTSUPP for the other's calls.
+// Wire lets a case record and disturb what devices send, at each sending port. Both act on every
+// frame that leaves a port; a case that needs them connects two nodes, since a frame that a device
+// loops back internally may never reach its port. A testbed with only one of the capabilities
+// answers EOPNOTSUPP for the other's calls.
 type Wire interface {
 	// StartTap begins a recording; one that runs already is dropped ("tap").
 	StartTap(t Thread) error
@@ -26,10 +27,11 @@ type Wire interface {
 
 // WireFrame is a frame as its sender sent it: what a rule did to it comes after.
 type WireFrame struct {
-	// At is when its first bit left, on the clock of the wire. On the simulator that is Thread.Now of every thread.
-	// Where a process of its own simulates the link (verbs/remotewire: below rdmasim exec, the host of guests), it is
-	// simulated time since that process began, and only differences mean something beside Thread.Now. Between two
-	// real interfaces (hw/wire) it is when the frame came to the link, on the monotonic clock of Thread.Now.
+	// At is when its first bit left, on the clock of the wire. On the simulator that is Thread.Now
+	// of every thread. Where a process of its own simulates the link (verbs/remotewire: below
+	// rdmasim exec, the host of guests), it is simulated time since that process began, and only
+	// differences mean something beside Thread.Now. Between two real interfaces (hw/wire) it is
+	// when the frame came to the link, on the monotonic clock of Thread.Now.
 	At time.Duration
 	// Data is the frame from the Ethernet destination to the ICRC, without the FCS; of
 	// InfiniBand from the LRH to the VCRC.
@@ -94,9 +96,9 @@ const (
 	WireMatchIteration
 )
 
-// ByteEdit sets one byte of a frame, counted from the first byte of the base
-// transport header. Negative offsets reach the UDP header (-8 to -1) and the IP header before it, whose
-// checksum is made right again.
+// ByteEdit sets one byte of a frame, counted from the first byte of the base transport header.
+// Negative offsets reach the UDP header (-8 to -1) and the IP header before it, whose checksum is
+// made right again.
 type ByteEdit struct {
 	Offset int
 	Value  byte
@@ -125,8 +127,8 @@ type MappingLister interface {
 	DeviceMappings(t Thread) (int, error)
 }
 
-// Preferrer is implemented by contexts for which the user chose the port and the GID index of connections. Port 0 and
-// index -1 mean no preference.
+// Preferrer is implemented by contexts for which the user chose the port and the GID index of
+// connections. Port 0 and index -1 mean no preference.
 type Preferrer interface {
 	Preferred() (port, gidIndex int)
 }

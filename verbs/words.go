@@ -12,7 +12,8 @@ type word struct {
 	name  string
 }
 
-// wordList is what the values of a type are called, in the spelling of the C headers without their prefix.
+// wordList is what the values of a type are called, in the spelling of the C headers without their
+// prefix.
 type wordList struct {
 	flags bool
 	words []word
@@ -71,9 +72,9 @@ var wordLists = map[reflect.Type]wordList{
 		{uint64(WireTruncate), "truncated"}, {uint64(WireSpoil), "spoilt"}}},
 }
 
-// Words returns a value in the words of the verbs API: for an enumeration its name (mostly that of the C headers
-// without its prefix), for flags their names joined by |. Bits and values without a name are in hexadecimal. It
-// returns false for a value of a type that has no such names.
+// Words returns a value in the words of the verbs API: for an enumeration its name (mostly that of
+// the C headers without its prefix), for flags their names joined by |. Bits and values without a
+// name are in hexadecimal. It returns false for a value of a type that has no such names.
 func Words(v any) (string, bool) {
 	if v == nil {
 		return "", false

@@ -39,7 +39,8 @@ type SGE struct {
 	LKey   uint32
 }
 
-// SendWR is ibv_send_wr. When PostSend returns, SGEs may be reused, and with SendInline the bytes that they name.
+// SendWR is ibv_send_wr. When PostSend returns, SGEs may be reused, and with SendInline the bytes
+// that they name.
 type SendWR struct {
 	ID         uint64
 	SGEs       []SGE
@@ -62,8 +63,8 @@ type SendWR struct {
 	Bind *MWBindWR // of WRBindMW
 }
 
-// GRHSize is the number of bytes that a receive of a UD QP gets before the payload: the routing header, or on RoCEv2
-// the IP header in its place.
+// GRHSize is the number of bytes that a receive of a UD QP gets before the payload: the routing
+// header, or on RoCEv2 the IP header in its place.
 const GRHSize = 40
 
 // MulticastQPN is the destination QPN of datagrams to a multicast group.

@@ -87,9 +87,9 @@ type FileOpener interface {
 // before mainline's XRC: they are named by number and belong to no process ("xrc.rcv_qp"). A kernel
 // of another design answers ENOSYS.
 type XRCReceiveQPs interface {
-	// AllocXRCRcvQP is alloc_xrc_rcv_qp as it was proposed in December 2007: one call takes the QP from RESET through
-	// INIT to RTR. It lives until its domain ends. EINVAL: an attribute is missing or not among those that the call
-	// takes.
+	// AllocXRCRcvQP is alloc_xrc_rcv_qp as it was proposed in December 2007: one call takes the QP
+	// from RESET through INIT to RTR. It lives until its domain ends. EINVAL: an attribute is
+	// missing or not among those that the call takes.
 	AllocXRCRcvQP(t Thread, xrcd XRCD, attr *QPAttr, mask QPAttrMask) (qpn uint32, err error)
 	// CreateXRCRcvQP is ibv_create_xrc_rcv_qp of OFED 1.3, which registers the process as a user.
 	CreateXRCRcvQP(t Thread, xrcd XRCD) (qpn uint32, err error)
@@ -97,8 +97,10 @@ type XRCReceiveQPs interface {
 	ModifyXRCRcvQP(t Thread, xrcd XRCD, qpn uint32, attr *QPAttr, mask QPAttrMask) error
 	// QueryXRCRcvQP is ibv_query_xrc_rcv_qp.
 	QueryXRCRcvQP(t Thread, xrcd XRCD, qpn uint32, mask QPAttrMask) (QPAttr, error)
-	// RegXRCRcvQP is ibv_reg_xrc_rcv_qp: the process becomes a user of the QP; a second call changes nothing.
+	// RegXRCRcvQP is ibv_reg_xrc_rcv_qp: the process becomes a user of the QP; a second call
+	// changes nothing.
 	RegXRCRcvQP(t Thread, xrcd XRCD, qpn uint32) error
-	// UnregXRCRcvQP is ibv_unreg_xrc_rcv_qp: the QP ends with its last user. EINVAL: the process is no user.
+	// UnregXRCRcvQP is ibv_unreg_xrc_rcv_qp: the QP ends with its last user. EINVAL: the process is
+	// no user.
 	UnregXRCRcvQP(t Thread, xrcd XRCD, qpn uint32) error
 }

@@ -8,15 +8,17 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// parts is into how many parts the measured time is cut. Each is a batch of the confidence interval.
+// parts is into how many parts the measured time is cut. Each is a batch of the confidence
+// interval.
 const parts = 4
 
 // looks is how often in the measured time the progress of a load is read, a multiple of parts.
 const looks = 64
 
-// progress is what has been delivered of a load, packet by packet, where the testbed can tell (verbs.DeliveryMeter). Of messages of
-// many packets completions tell too little: when the bytes of one that completes behind an edge of the measured time have come they do
-// not say, and of senders that take turns at a port each would count the turns of the others as its own.
+// progress is what has been delivered of a load, packet by packet, where the testbed can tell
+// (verbs.DeliveryMeter). Of messages of many packets completions tell too little: when the bytes of
+// one that completes behind an edge of the measured time have come they do not say, and of senders
+// that take turns at a port each would count the turns of the others as its own.
 type progress struct {
 	read  int          // looks that were taken, the first of them when the measured time begins
 	ends  [2][]float64 // messages of each set of queue pairs by the first look and by the last
@@ -29,7 +31,8 @@ type progress struct {
 // whole reports whether the progress was read until the end of the measured time.
 func (p *progress) whole() bool { return p.read == looks+1 }
 
-// longMessage is what counts as a whole packet where packets are longer: few such messages fill a port, and each counts.
+// longMessage is what counts as a whole packet where packets are longer: few such messages fill a
+// port, and each counts.
 const longMessage = 1024
 
 // FillsPackets reports whether the messages of the load are of a whole packet or more, or nearly.
@@ -37,8 +40,8 @@ func (l *Load) FillsPackets() bool {
 	return l.Payload >= uint32(min(cmp.Or(l.MTU, defaultMTU).Bytes(), longMessage))
 }
 
-// visible reports whether the bytes that the load's queue pairs receive and read, or send where nothing tells a sender of deliveries, say how many
-// of its messages were delivered.
+// visible reports whether the bytes that the load's queue pairs receive and read, or send where
+// nothing tells a sender of deliveries, say how many of its messages were delivered.
 func (l *Load) visible() bool {
 	atomic := slices.ContainsFunc(l.Mix, func(m Mix) bool { return m.Verb == CmpSwap || m.Verb == FetchAdd })
 	return l.Churn == "" && !l.Latency && l.Payload > 0 && !atomic
@@ -52,7 +55,8 @@ func (l *Load) Outstanding() int {
 	return l.Threads / l.QPShare * l.QPs * l.Window
 }
 
-// watch has the progress of the load read; where the measured time ends with the load, at its beginning.
+// watch has the progress of the load read; where the measured time ends with the load, at its
+// beginning.
 func (s *Started) watch() {
 	m, ok := s.tb.(verbs.DeliveryMeter)
 	if !ok || !s.l.visible() {
@@ -67,8 +71,9 @@ func (s *Started) watch() {
 	}
 }
 
-// Delivered is how many bytes of payload the queue pairs of the load have brought to their end by an instant that of belongs to; false of
-// loads without payload or of atomics, and where a queue pair cannot be read.
+// Delivered is how many bytes of payload the queue pairs of the load have brought to their end by
+// an instant that of belongs to; false of loads without payload or of atomics, and where a queue
+// pair cannot be read.
 func (s *Started) Delivered(of func(host int, qpn uint32) (verbs.Delivered, bool)) (bytes uint64, ok bool) {
 	atomic := slices.ContainsFunc(s.l.Mix, func(m Mix) bool { return m.Verb == CmpSwap || m.Verb == FetchAdd })
 	if s.l.Churn != "" || s.l.Payload == 0 || atomic {
@@ -117,9 +122,11 @@ func (s *Started) look(of func(host int, qpn uint32) (verbs.Delivered, bool)) {
 	p.read++
 }
 
-// measured reports whether the progress is to say what was delivered in the measured time, which has ended at end. Of messages smaller than a
-// packet completions tell as well, unless they are so few that those of the time before make up much of them, or more completed than arrived: a
-// completion tells also of unsignalled requests before, of which some may have crossed the wire before the measured time.
+// measured reports whether the progress is to say what was delivered in the measured time, which
+// has ended at end. Of messages smaller than a packet completions tell as well, unless they are so
+// few that those of the time before make up much of them, or more completed than arrived: a
+// completion tells also of unsignalled requests before, of which some may have crossed the wire
+// before the measured time.
 func (s *Started) measured(end time.Duration) bool {
 	if !s.whole() || end != s.stop() {
 		return false
@@ -128,7 +135,8 @@ func (s *Started) measured(end time.Duration) bool {
 	return s.l.FillsPackets() || arrived < float64(s.l.Outstanding()) || s.l.SignalEvery > 1 && s.tooMany(arrived)
 }
 
-// tooMany reports whether completions told of more messages of the measured time than arrived in it.
+// tooMany reports whether completions told of more messages of the measured time than arrived in
+// it.
 func (s *Started) tooMany(arrived float64) bool {
 	if !s.counted {
 		s.counted = true
@@ -151,8 +159,9 @@ func (s *Started) batches(end time.Duration) (all [parts]batch) {
 	return all
 }
 
-// burst is how far the progress in the measured time was before and behind a steady one, as a share of what was delivered: of so much it
-// is chance on which side of an edge it fell. Messages that come one by one, with pauses between them, make it large when they are few.
+// burst is how far the progress in the measured time was before and behind a steady one, as a share
+// of what was delivered: of so much it is chance on which side of an edge it fell. Messages that
+// come one by one, with pauses between them, make it large when they are few.
 func (s *Started) burst(end time.Duration) float64 {
 	if !s.measured(end) {
 		return 0
@@ -173,9 +182,10 @@ func burstOf(progress []float64, all float64) float64 {
 	return (before + behind) / all
 }
 
-// Together is half the width of the 95 % confidence interval of the sum of the rates of several loads, as a share of it, by the method of
-// Result.Confidence: what all deliver in a quarter of the time is one batch. Each load counts weights[i] for a message, such as its payload for
-// a goodput. The loads have no such interval, and ok is false, if they were not measured in the same time.
+// Together is half the width of the 95 % confidence interval of the sum of the rates of several
+// loads, as a share of it, by the method of Result.Confidence: what all deliver in a quarter of the
+// time is one batch. Each load counts weights[i] for a message, such as its payload for a goodput.
+// The loads have no such interval, and ok is false, if they were not measured in the same time.
 func Together(results []*Result, weights []float64) (confidence95 float64, ok bool) {
 	var sum [parts]batch
 	var progress [looks + 1]float64
@@ -196,8 +206,8 @@ func Together(results []*Result, weights []float64) (confidence95 float64, ok bo
 	return confidence(sum) + burstOf(progress[:], all), len(results) > 0
 }
 
-// settle has what threads delivered in the measured time follow from the progress, if that was read. Threads that share queue pairs have
-// parts of it in proportion to what completed.
+// settle has what threads delivered in the measured time follow from the progress, if that was
+// read. Threads that share queue pairs have parts of it in proportion to what completed.
 func (s *Started) settle(end time.Duration, complete bool) {
 	open := s.stop() == 0 && s.read > 0 && complete && s.l.FillsPackets()
 	if s.res.Failed != nil || !open && !s.measured(end) {

@@ -6,7 +6,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Endpoint is a process with an open device, and reliable connections to other endpoints, for programs that are no loads.
+// Endpoint is a process with an open device, and reliable connections to other endpoints, for
+// programs that are no loads.
 type Endpoint struct {
 	Proc verbs.Process
 	PD   verbs.PD

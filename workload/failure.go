@@ -14,8 +14,8 @@ type Failure struct {
 	Load string
 	At   time.Duration // by the clock of threads
 	What string        // unless it was a completion in error:
-	// Status and VendorErr are those of the completion, Request says of what, and Transmissions is how often that was sent: 0 where nothing
-	// can tell.
+	// Status and VendorErr are those of the completion, Request says of what, and Transmissions is
+	// how often that was sent: 0 where nothing can tell.
 	Status        verbs.WCStatus
 	VendorErr     uint32
 	Request       string

@@ -101,8 +101,8 @@ func (s *Started) pong(t verbs.Thread, g int) {
 	}
 }
 
-// room waits until the send queue and its CQ have room for a write. The peer's message shows that a write has arrived,
-// which may be long before its ACK.
+// room waits until the send queue and its CQ have room for a write. The peer's message shows that a
+// write has arrived, which may be long before its ACK.
 func (s *Started) room(t verbs.Thread, k *conn) bool {
 	var wc [1]verbs.WC
 	for k.writes >= max(1, s.l.Window/s.l.SignalEvery) {
@@ -130,11 +130,12 @@ func (s *Started) written(t verbs.Thread, k *conn, wc []verbs.WC) bool {
 	return true
 }
 
-// leastPatience is how long a message may take, and a completion where it is less than a device may try.
+// leastPatience is how long a message may take, and a completion where it is less than a device may
+// try.
 const leastPatience = time.Second
 
-// Patience is how long a completion may take: more than a device tries at most, which is twice the ACK timeout for each try, and a timeout of
-// 268 ms at least.
+// Patience is how long a completion may take: more than a device tries at most, which is twice the
+// ACK timeout for each try, and a timeout of 268 ms at least.
 func (l *Load) Patience() time.Duration {
 	timeout := 4096 * time.Nanosecond << max(code(l.AckTimeout, AckTimeout), 16)
 	return max(leastPatience, 2*timeout*time.Duration(code(l.RetryCnt, 7)+8))
@@ -232,7 +233,8 @@ func (s *Started) pollWrites(t verbs.Thread, k *conn, wc []verbs.WC) bool {
 const (
 	// spin is one turn of a loop that reads a cached byte: the work between two reads.
 	spin = 2 * time.Nanosecond
-	// late is when a message is waited for in turns of a thousandth of the time that it has taken: it stands in a queue or was
-	// lost, and turns of a spin would cost more than the rest of the run.
+	// late is when a message is waited for in turns of a thousandth of the time that it has taken:
+	// it stands in a queue or was lost, and turns of a spin would cost more than the rest of the
+	// run.
 	late = 10 * time.Microsecond
 )

@@ -40,7 +40,8 @@ const (
 	TDIndependent TDKind = "independent"
 )
 
-// Mix is one operation of a load's mix, which has a share of the messages in proportion to its Weight.
+// Mix is one operation of a load's mix, which has a share of the messages in proportion to its
+// Weight.
 type Mix struct {
 	Verb   Verb
 	Weight int
@@ -104,12 +105,13 @@ type Load struct {
 	Random   bool
 	// Seed decides what Random and Spread choose; 0 counts as 1.
 	Seed uint64
-	// OnDemand has regions page on demand, at the ends named by OnDemandAt. Cold: before each message the device loses its pages,
-	// and the host keeps them.
+	// OnDemand has regions page on demand, at the ends named by OnDemandAt. Cold: before each
+	// message the device loses its pages, and the host keeps them.
 	OnDemand   OnDemand
 	OnDemandAt End
 	Cold       bool
-	// Memory is the kind under the regions, at the ends named by MemoryAt: the host's own is allocated there otherwise.
+	// Memory is the kind under the regions, at the ends named by MemoryAt: the host's own is
+	// allocated there otherwise.
 	Memory   verbs.MemoryKind
 	MemoryAt End
 	// BothWays: the target posts the same mix on the same queue pairs. It is not measured.
@@ -136,8 +138,8 @@ type Load struct {
 	Window      int    // outstanding requests of a QP
 	Postlist    int    // requests of one post call
 	SignalEvery int
-	// Drain has a thread that has posted a whole window on a QP post there again when all of it has completed, as programs do that post
-	// a batch and wait for it.
+	// Drain has a thread that has posted a whole window on a QP post there again when all of it has
+	// completed, as programs do that post a batch and wait for it.
 	Drain     bool
 	RecvDepth int
 	// RecvPostlist is how many receives of a QP are posted in one call; 0 is 1.
@@ -153,7 +155,8 @@ type Load struct {
 
 	// Latency makes a thread keep one request outstanding and time each.
 	Latency bool
-	// Timed has a load that does not measure latency time its signalled requests too, from post to the poll of their completion.
+	// Timed has a load that does not measure latency time its signalled requests too, from post to
+	// the poll of their completion.
 	Timed bool
 	// Messages of each thread; or, with Duration, as many as fit.
 	Messages int
@@ -243,7 +246,8 @@ func (l *Load) Validate() error {
 	return nil
 }
 
-// Taking is the share of the load's messages that take a receive which the target posts again; 0 if it posts none.
+// Taking is the share of the load's messages that take a receive which the target posts again; 0 if
+// it posts none.
 func (l *Load) Taking() float64 {
 	all, taking := 0, 0
 	for _, m := range l.Mix {
@@ -274,7 +278,8 @@ type ThreadResult struct {
 	// a duration it ends for the thread with its last message.
 	Delivered  float64
 	Begin, End time.Duration
-	// Full is when the thread's windows had been full once, or 0. Until then it posts and polls nothing.
+	// Full is when the thread's windows had been full once, or 0. Until then it posts and polls
+	// nothing.
 	Full        time.Duration
 	Latency     []time.Duration
 	Register    verbs.BFReg // of its first QP
@@ -282,7 +287,8 @@ type ThreadResult struct {
 	Locks       verbs.LockStats
 }
 
-// Flow is how long the messages of a thread took, from the beginning of its load to the last completion; 0 of a load that has a duration.
+// Flow is how long the messages of a thread took, from the beginning of its load to the last
+// completion; 0 of a load that has a duration.
 func (l *Load) Flow(r *Result, thread int) time.Duration {
 	if l.Messages == 0 || l.Duration > 0 || l.Latency || l.Churn != "" || r.Failed != nil {
 		return 0
@@ -298,8 +304,8 @@ type Result struct {
 	Threads []ThreadResult
 	// Began is when the load began, its warm-up included.
 	Began time.Duration
-	// Begin and End are the measured time: after the warm-up until the duration is over, all messages are
-	// delivered, or the load has failed.
+	// Begin and End are the measured time: after the warm-up until the duration is over, all
+	// messages are delivered, or the load has failed.
 	Begin, End time.Duration
 	// Confidence is half the width of the 95 % confidence interval of the rate, as a share of
 	// the rate: it is large when the rate is not steady in the measured time, and infinite
@@ -307,10 +313,12 @@ type Result struct {
 	Confidence float64
 	// Bursts is the part of Confidence that bursts and pauses within the quarters make.
 	Bursts float64
-	// batches and progress are what Confidence and Bursts are of; progress is nil if it was not read.
+	// batches and progress are what Confidence and Bursts are of; progress is nil if it was not
+	// read.
 	batches  [parts]batch
 	progress []float64
-	// Moving is how many queue pairs got something delivered in each quarter of the measured time; nil: nothing can tell.
+	// Moving is how many queue pairs got something delivered in each quarter of the measured time;
+	// nil: nothing can tell.
 	Moving []int
 	// Refilled are the receives that the target posted in the measured time.
 	Refilled uint64
@@ -320,7 +328,8 @@ type Result struct {
 	MREntries int
 	// Failed is the first completion in error, or what else ended the load; nil: nothing did.
 	Failed *Failure
-	// Detection is the time from a post to its completion in error, of a load that measures latency; 0: there was none.
+	// Detection is the time from a post to its completion in error, of a load that measures
+	// latency; 0: there was none.
 	Detection time.Duration
 }
 
@@ -333,7 +342,8 @@ func (r *Result) countTranslation(mr verbs.MR) {
 	}
 }
 
-// Rate is messages per second of all threads: what was delivered in the measured time over that time.
+// Rate is messages per second of all threads: what was delivered in the measured time over that
+// time.
 func (r *Result) Rate() float64 {
 	sum := 0.0
 	for i := range r.Threads {

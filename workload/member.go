@@ -15,7 +15,8 @@ type Member struct {
 	ctx   *ctx
 }
 
-// OpenMember starts a process on a host and opens its first device. The calls are those of its kernel.
+// OpenMember starts a process on a host and opens its first device. The calls are those of its
+// kernel.
 func OpenMember(t verbs.Thread, host verbs.Host, calls XRCCalls) (*Member, error) {
 	proc, err := host.NewProcess(t, nil)
 	if err != nil {
@@ -32,7 +33,8 @@ func OpenMember(t verbs.Thread, host verbs.Host, calls XRCCalls) (*Member, error
 	})
 }
 
-// Do runs f in a thread of the process and waits for it: verbs.ErrProcessDied when the process ends before.
+// Do runs f in a thread of the process and waits for it: verbs.ErrProcessDied when the process ends
+// before.
 func (m *Member) Do(t verbs.Thread, name string, f func(t verbs.Thread) error) error {
 	return in(t, m.Proc, name, f)
 }
@@ -49,7 +51,8 @@ func (q *Queue) QP() verbs.QP { return q.k.qp }
 // AH is the address of the peer of a UD queue pair.
 func (q *Queue) AH() verbs.AH { return q.k.ah }
 
-// Queue makes a queue pair of a transport, RC or UD. a has its CQs, its SRQ if it has one, and its capacities.
+// Queue makes a queue pair of a transport, RC or UD. a has its CQs, its SRQ if it has one, and its
+// capacities.
 func (m *Member) Queue(t verbs.Thread, transport Transport, a verbs.QPInitAttr) (*Queue, error) {
 	a.Type = types[transport]
 	qp, err := m.PD.CreateQP(t, a)
@@ -59,7 +62,8 @@ func (m *Member) Queue(t verbs.Thread, transport Transport, a verbs.QPInitAttr) 
 	return &Queue{k: &conn{qp: qp, ctx: m.ctx}, l: Load{Transport: transport, MTU: verbs.MTU1024}}, nil
 }
 
-// Attempts are how long and how often a queue pair tries, as codes and counts of ibv_qp_attr, and its path MTU.
+// Attempts are how long and how often a queue pair tries, as codes and counts of ibv_qp_attr, and
+// its path MTU.
 type Attempts struct {
 	Timeout, RetryCnt, RNRRetry, MinRNRTimer uint8
 	MTU                                      verbs.MTU

@@ -41,8 +41,8 @@ func (l *Load) checkMemory() error {
 // polled says whether a load that measures latency polls memory.
 func (l *Load) polled() bool { return len(l.Mix) == 1 && l.Mix[0].Verb == Write }
 
-// environment is that of a side's process. libmlx5 has the processor copy small responses and messages out of the CQE,
-// which it cannot into memory of a GPU.
+// environment is that of a side's process. libmlx5 has the processor copy small responses and
+// messages out of the CQE, which it cannot into memory of a GPU.
 func (l *Load) environment(target bool) map[string]string {
 	var env map[string]string
 	if !target {

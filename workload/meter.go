@@ -5,11 +5,12 @@ import (
 	"time"
 )
 
-// meter counts what one thread of a load delivers in the measured time. A completion says what has been delivered
-// since the one before it, so a delivery is an interval of time: of one that lies across an
-// edge of the measured time, the part inside counts. It ends when the device wrote the completion, where the queue
-// knows that (verbs.TimedCQ). Else it ends at the poll, and what is counted differs from what was delivered by what waits
-// in the queue at the edges, which polls that come back full do not empty.
+// meter counts what one thread of a load delivers in the measured time. A completion says what has
+// been delivered since the one before it, so a delivery is an interval of time: of one that lies
+// across an edge of the measured time, the part inside counts. It ends when the device wrote the
+// completion, where the queue knows that (verbs.TimedCQ). Else it ends at the poll, and what is
+// counted differs from what was delivered by what waits in the queue at the edges, which polls that
+// come back full do not empty.
 type meter struct {
 	// begin and stop are the measured time; stop 0: until all messages are delivered.
 	begin, stop time.Duration
@@ -150,7 +151,8 @@ func confidence(all [parts]batch) float64 {
 // Quarters is how many parts of its time or messages the interval of a figure is made from.
 const Quarters = parts
 
-// HalfOfQuarters is half the width of the 95 % confidence interval of the mean of the figures of four quarters.
+// HalfOfQuarters is half the width of the 95 % confidence interval of the mean of the figures of
+// four quarters.
 func HalfOfQuarters(each [Quarters]float64) float64 {
 	mean, squares := 0.0, 0.0
 	for _, v := range each {

@@ -67,7 +67,8 @@ func TestConfidence(t *testing.T) {
 		want   float64
 	}{
 		{[]*meter{fill(10, 10, 10, 10)}, 0},
-		// The standard deviation of 80, 100, 100, 120 is 16.33, half of it is the error of the mean.
+		// The standard deviation of 80, 100, 100, 120 is 16.33, half of it is the error of the
+		// mean.
 		{[]*meter{fill(80, 100, 100, 120)}, 3.182 * 0.16330 / 2},
 		{[]*meter{fill(40, 60, 50, 50), fill(60, 40, 50, 50)}, 0}, // threads that take turns
 		{[]*meter{fill(10, 0, 10, 10)}, math.Inf(1)},

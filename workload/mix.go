@@ -2,8 +2,9 @@ package workload
 
 import "github.com/rdmasim/rdmasim/verbs"
 
-// turns are the operations of one whole turn of a mix, each as often as its weight says, and spread evenly among the others: a part of a turn
-// has nearly the shares of a whole one. Of two that are due the one that is named first comes first (smooth weighted round robin, as in nginx).
+// turns are the operations of one whole turn of a mix, each as often as its weight says, and spread
+// evenly among the others: a part of a turn has nearly the shares of a whole one. Of two that are
+// due the one that is named first comes first (smooth weighted round robin, as in nginx).
 func turns(mix []Mix) (ops []verbs.WROpcode) {
 	all := whole(mix)
 	divisor := commonDivisor(mix)
@@ -38,7 +39,8 @@ func commonDivisor(mix []Mix) (d int) {
 	return max(d, 1)
 }
 
-// Rarest is the operation of the load's mix that comes least, and its share of the messages: 1 if there is no other.
+// Rarest is the operation of the load's mix that comes least, and its share of the messages: 1 if
+// there is no other.
 func (l *Load) Rarest() (rare Verb, share float64) {
 	sums := map[Verb]int{}
 	all := 0

@@ -6,8 +6,9 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// motion is how many queue pairs of a load got on in each part of the measured time. While some wait, for a timer say, others may keep an engine or
-// a port full: the rate of all of them does not show it.
+// motion is how many queue pairs of a load got on in each part of the measured time. While some
+// wait, for a timer say, others may keep an engine or a port full: the rate of all of them does not
+// show it.
 type motion struct {
 	sums   [][2]uint64 // of each queue pair at the latest edge of a part, or none: bytes delivered, and requests completed
 	edges  int

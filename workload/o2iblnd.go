@@ -9,14 +9,17 @@ import (
 	"github.com/rdmasim/rdmasim/verbs/kernel"
 )
 
-// O2IBModels are the ways in which an o2iblnd could have its completions handled. Legacy is what it does: the event handler puts the
-// connection on the list of its CPU partition, and scheduler threads take one completion at a time. The others are the poll
-// contexts of ib_core; irq-inline is hypothetical, since ib_core has no such context.
+// O2IBModels are the ways in which an o2iblnd could have its completions handled. Legacy is what it
+// does: the event handler puts the connection on the list of its CPU partition, and scheduler
+// threads take one completion at a time. The others are the poll contexts of ib_core; irq-inline is
+// hypothetical, since ib_core has no such context.
 var O2IBModels = []string{"legacy", "irq-inline", "direct", "softirq", "workqueue", "unbound"}
 
-// O2IBDesigns are others: legacy-16 takes up to 16 completions at a time and wakes no other thread before it handles them, as Lustre's
-// efalnd does; in softirq-threads ib_core's softirq hands each completion to legacy's threads, as a patch for o2iblnd planned; fanout queues a work
-// item on every CPU of the partition for each event, and each takes one completion at a time until there is none, as Lustre's kfilnd does.
+// O2IBDesigns are others: legacy-16 takes up to 16 completions at a time and wakes no other thread
+// before it handles them, as Lustre's efalnd does; in softirq-threads ib_core's softirq hands each
+// completion to legacy's threads, as a patch for o2iblnd planned; fanout queues a work item on
+// every CPU of the partition for each event, and each takes one completion at a time until there is
+// none, as Lustre's kfilnd does.
 var O2IBDesigns = []string{"legacy-16", "softirq-threads", "fanout"}
 
 var pollContexts = map[string]kernel.PollContext{"irq-inline": kernel.Interrupt, "direct": kernel.Direct, "softirq": kernel.Softirq,
@@ -30,16 +33,19 @@ func (o *O2IB) plain() bool {
 	return o.Model == "legacy" || o.Model == "legacy-16" || o.Model == "fanout"
 }
 
-// O2IB is a load like that of Lustre's o2iblnd (lnet/klnds/o2iblnd): connections to peers, of which each has as many messages under
-// way as it has credits. What a peer and the wire do takes Turnaround, and then the message's completion arrives.
+// O2IB is a load like that of Lustre's o2iblnd (lnet/klnds/o2iblnd): connections to peers, of which
+// each has as many messages under way as it has credits. What a peer and the wire do takes
+// Turnaround, and then the message's completion arrives.
 type O2IB struct {
 	Model        string
 	Peers        int
 	ConnsPerPeer int // conns_per_peer
 	Credits      int // messages of a connection that are under way
-	// Partitions are the CPU partitions (CPTs), of equally many CPUs; each has its list and its threads.
+	// Partitions are the CPU partitions (CPTs), of equally many CPUs; each has its list and its
+	// threads.
 	Partitions int
-	// Threads are those of each partition, for legacy and direct: legacy's have the partition's CPUs, and direct's one CPU each.
+	// Threads are those of each partition, for legacy and direct: legacy's have the partition's
+	// CPUs, and direct's one CPU each.
 	Threads int
 	// SameVector: all connections of a peer have one completion vector, as before Lustre 2.16.
 	SameVector bool
@@ -47,11 +53,13 @@ type O2IB struct {
 	Merged bool
 	// Moderate: DIM, for the models of ib_core.
 	Moderate bool
-	// Handle is the CPU time of a completion, and Turnaround the time until the next one of its message's successor arrives.
+	// Handle is the CPU time of a completion, and Turnaround the time until the next one of its
+	// message's successor arrives.
 	Handle, Turnaround func(conn int) time.Duration
-	// Receives says whose receive queue a message takes its buffer from: of its own "connection", or an SRQ of the "vector" or the
-	// "device". Its lock is taken when the completion is polled, for an SRQ, and when the buffer is posted again, for PostReceive each.
-	// Empty: both belong to Handle.
+	// Receives says whose receive queue a message takes its buffer from: of its own "connection",
+	// or an SRQ of the "vector" or the "device". Its lock is taken when the completion is polled,
+	// for an SRQ, and when the buffer is posted again, for PostReceive each. Empty: both belong to
+	// Handle.
 	Receives    string
 	PostReceive time.Duration
 	// Stop ends the traffic; 0: each message is sent once.
@@ -98,7 +106,8 @@ func durationBin(v uint64) int {
 	return (e+1)*16 + int(v>>e)&15
 }
 
-// Percentile is the least duration, to a sixteenth of its power of two, that p of 1000 do not exceed; 0 if there is none.
+// Percentile is the least duration, to a sixteenth of its power of two, that p of 1000 do not
+// exceed; 0 if there is none.
 func (h *Histogram) Percentile(p int) time.Duration {
 	want, seen := (h.n*uint64(p)+999)/1000, uint64(0)
 	for i, n := range h.bins {
@@ -204,7 +213,8 @@ func (o *O2IB) fill() {
 	}
 }
 
-// connect makes a connection: its partition is that of its peer, and its vector one of the partition's CPUs.
+// connect makes a connection: its partition is that of its peer, and its vector one of the
+// partition's CPUs.
 func (o *O2IB) connect(i int) error {
 	peer, nth := i/o.ConnsPerPeer, i%o.ConnsPerPeer
 	s := o.parts[peer%o.Partitions]
@@ -261,8 +271,9 @@ func (o *O2IB) receiveQueue(c *o2ibConn, vector int) {
 	}
 }
 
-// linesOfReceives are the cache lines that a receive queue's lock guards and that a post or the return of an entry writes: the entry of the
-// ring, and the record of the doorbell or of the work request (mlx5_ib_post_srq_recv, mlx5_ib_free_srq_wqe).
+// linesOfReceives are the cache lines that a receive queue's lock guards and that a post or the
+// return of an entry writes: the entry of the ring, and the record of the doorbell or of the work
+// request (mlx5_ib_post_srq_recv, mlx5_ib_free_srq_wqe).
 const linesOfReceives = 2
 
 // receive takes the lock of the receive queue for an entry.

@@ -41,8 +41,8 @@ func (o *O2IB) threads() error {
 	return nil
 }
 
-// scheduler is the loop of a scheduler thread (kiblnd_scheduler). That of legacy-16 takes a batch and wakes nobody for the rest; it
-// asks for missed events (kefalnd_scheduler).
+// scheduler is the loop of a scheduler thread (kiblnd_scheduler). That of legacy-16 takes a batch
+// and wakes nobody for the rest; it asks for missed events (kefalnd_scheduler).
 func (o *O2IB) scheduler(t kernel.Thread, s *o2ibSched) {
 	batched := o.Model == "legacy-16"
 	wcs := make([]kernel.WC, 1)
@@ -113,7 +113,8 @@ func (o *O2IB) takeOver(t kernel.Thread, s *o2ibSched) {
 	}
 }
 
-// drain is the work item of fanout on one CPU: it takes one completion at a time, and arms the CQ when it finds none.
+// drain is the work item of fanout on one CPU: it takes one completion at a time, and arms the CQ
+// when it finds none.
 func (o *O2IB) drain(t kernel.Thread, c *o2ibConn) {
 	var wc [1]kernel.WC
 	for {
@@ -161,7 +162,8 @@ func (o *O2IB) Locks() (sum kernel.LockStats) {
 	return sum
 }
 
-// Stuck is the connection whose handler has run since before a time and has not ended, if there is one.
+// Stuck is the connection whose handler has run since before a time and has not ended, if there is
+// one.
 func (o *O2IB) Stuck(since time.Duration) (conn int, began time.Duration, ok bool) {
 	for _, c := range o.conns {
 		if c.running > 0 && c.began < since {

@@ -74,8 +74,8 @@ func (l *Load) mapRegion(t verbs.Thread, p verbs.Process, pd verbs.PD, target bo
 	return region{b, mr}, err
 }
 
-// cool takes the pages of a message from the sides that page on demand, and touches them again: the hosts have them then, and the
-// devices do not.
+// cool takes the pages of a message from the sides that page on demand, and touches them again: the
+// hosts have them then, and the devices do not.
 func (s *Started) cool(t verbs.Thread, w *verbs.SendWR) bool {
 	if s.l.pages(false) {
 		if err := s.a.cool(t, w.SGEs[0].Addr, uint64(s.l.Payload)); err != nil {
@@ -118,7 +118,8 @@ func coolPart(t verbs.Thread, b verbs.Buffer, off, n uint64) error {
 	return p.Advise(t, first, n, verbs.AdvicePopulateWrite)
 }
 
-// answer posts as the load's threads do, from the target on the same queue pairs, until the load ends.
+// answer posts as the load's threads do, from the target on the same queue pairs, until the load
+// ends.
 func (s *Started) answer(t verbs.Thread, g int) {
 	l, p := s.l, s.newPoster(g+s.l.Threads)
 	wc := make([]verbs.WC, pollBatch)
@@ -145,8 +146,8 @@ func (s *Started) answer(t verbs.Thread, g int) {
 	}
 }
 
-// checkPageable reports work of a side that its device cannot do on pages that it does not have: it would end in an error of
-// protection, or in silence.
+// checkPageable reports work of a side that its device cannot do on pages that it does not have: it
+// would end in an error of protection, or in silence.
 func (l *Load) checkPageable(t verbs.Thread, c verbs.Context, target bool) error {
 	if !l.pages(target) || l.Inline && !target {
 		return nil

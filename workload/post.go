@@ -256,7 +256,8 @@ func (s *Started) account(now time.Duration, times verbs.TimedCQ, wc []verbs.WC)
 	}
 }
 
-// completedAt is when completion i of a poll was delivered: when the device wrote it, or else by the poll now.
+// completedAt is when completion i of a poll was delivered: when the device wrote it, or else by
+// the poll now.
 func completedAt(times verbs.TimedCQ, i int, now time.Duration) time.Duration {
 	if times == nil {
 		return now
@@ -264,7 +265,8 @@ func completedAt(times verbs.TimedCQ, i int, now time.Duration) time.Duration {
 	return min(now, times.CompletedAt(i))
 }
 
-// count adds n messages that a thread had on a flow, that were polled now and delivered by the time at.
+// count adds n messages that a thread had on a flow, that were polled now and delivered by the time
+// at.
 func (s *Started) count(now, at time.Duration, r *ThreadResult, f *flow, n uint64) {
 	if at = max(at, s.start); at > f.last { // several completions may have one time
 		f.before, f.last = max(f.last, s.start), at

@@ -16,7 +16,8 @@ func resultOf(quarters ...float64) *Result {
 	return r
 }
 
-// The interval of a sum is that of the summed batches: loads that take turns are steady together, and those that falter together are not.
+// The interval of a sum is that of the summed batches: loads that take turns are steady together,
+// and those that falter together are not.
 func TestTogether(t *testing.T) {
 	even, odd := resultOf(10, 20, 10, 20), resultOf(20, 10, 20, 10)
 	if c, ok := Together([]*Result{even, odd}, []float64{1, 1}); !ok || c != 0 || even.Confidence < 0.5 {

@@ -8,7 +8,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// XRCCalls is by which calls programs make, share and give back XRC target QPs. Kernels of different times have different ones.
+// XRCCalls is by which calls programs make, share and give back XRC target QPs. Kernels of
+// different times have different ones.
 type XRCCalls uint8
 
 // The calls.
@@ -23,8 +24,8 @@ const (
 	XRCAllocated
 )
 
-// OpenDomain opens the domain that a file names, with O_CREAT and O_EXCL of flags; "": one without a name. The file is there
-// afterwards.
+// OpenDomain opens the domain that a file names, with O_CREAT and O_EXCL of flags; "": one without
+// a name. The file is there afterwards.
 func (m *Member) OpenDomain(t verbs.Thread, file string, flags int) (verbs.XRCD, error) {
 	a := verbs.XRCDInitAttr{CompMask: verbs.XRCDInitFD | verbs.XRCDInitOFlags, FD: -1, OFlags: flags}
 	if file == "" {
@@ -104,7 +105,8 @@ func (m *Member) Listen(t verbs.Thread, d verbs.XRCD, peer *Member, initiator ui
 // numbers are the calls on QPs by number, which the simulator's contexts have.
 func (m *Member) numbers() verbs.XRCReceiveQPs { return m.Ctx.(verbs.XRCReceiveQPs) }
 
-// Join makes the process a user of a target QP that another one has made. ENOSYS: the kernel has no call for it.
+// Join makes the process a user of a target QP that another one has made. ENOSYS: the kernel has no
+// call for it.
 func (m *Member) Join(t verbs.Thread, d verbs.XRCD, qpn uint32) (XRCTarget, error) {
 	g := XRCTarget{d: d, QPN: qpn}
 	switch m.calls {

@@ -34,7 +34,8 @@ func parseCard(text string) (c card) {
 	return c
 }
 
-// Each attribute is the one of the card, or docs/fidelity.md lists what it is here, with a reason. What it lists differs.
+// Each attribute is the one of the card, or docs/fidelity.md lists what it is here, with a reason.
+// What it lists differs.
 func TestAttributesOfCards(t *testing.T) {
 	needs(t, "ibv_devinfo")
 	files, err := filepath.Glob("../../fixtures/attributes/*.yaml")
@@ -65,7 +66,8 @@ func TestAttributesOfCards(t *testing.T) {
 	}
 }
 
-// The comparison finds a difference that is not listed, one that is listed and is none, and a listed value that is not ours.
+// The comparison finds a difference that is not listed, one that is listed and is none, and a
+// listed value that is not ours.
 func TestComparisonOfAttributes(t *testing.T) {
 	c := card{Attributes: map[string]string{"max_qp": "8", "max_pd": "4", "device_cap_flags": "XRC A B"}}
 	ours := map[string]string{"max_qp": "8", "max_pd": "5", "device_cap_flags": "XRC"}
@@ -117,7 +119,8 @@ func compareAttributes(c *card, ours, listed map[string]string) (problems []stri
 
 var attributeRow = regexp.MustCompile("^\\| (connectx-[a-z0-9, -]+) \\| `([a-z0-9_]+)` \\| `([^`]+)` \\| .+ \\|$")
 
-// listedAttributes are the rows of the table in docs/fidelity.md: what an attribute is here, by profile and name.
+// listedAttributes are the rows of the table in docs/fidelity.md: what an attribute is here, by
+// profile and name.
 func listedAttributes(t *testing.T) map[string]map[string]string {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/fidelity.md")
@@ -146,7 +149,8 @@ var devinfoNames = map[string]string{
 	"completion timestamp_mask": "completion_timestamp_mask", "raw packet caps": "raw_packet_caps", "maximum available device memory": "device_memory",
 }
 
-// flagLists are followed by a line for each flag. Of those in the first list a number precedes the flags.
+// flagLists are followed by a line for each flag. Of those in the first list a number precedes the
+// flags.
 var flagLists = map[string]string{
 	"device_cap_flags": " ", "device_cap_flags_ex": " ",
 	"general_odp_caps": " ", "rc_odp_caps": " ", "uc_odp_caps": " ", "ud_odp_caps": " ", "xrc_odp_caps": " ", "raw_packet_caps": ", ",

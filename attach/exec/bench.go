@@ -18,8 +18,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs/remotewire"
 )
 
-// A tester has the devices in hand too: what he learns of them and does to them here is what a testbed in one process gives its
-// cases.
+// A tester has the devices in hand too: what he learns of them and does to them here is what a
+// testbed in one process gives its cases.
 
 var _ remotewire.Bench = (*sessionWire)(nil)
 
@@ -155,7 +155,8 @@ func (d *device) tear(n int) int {
 	return min(n, d.torn.keep)
 }
 
-// on runs do with the device of a GUID on the engine's thread, when all has been done that programs have asked for.
+// on runs do with the device of a GUID on the engine's thread, when all has been done that programs
+// have asked for.
 func (w *sessionWire) on(guid uint64, do func(d *device) error) (err error) {
 	e := w.s.eng
 	e.do(func() {

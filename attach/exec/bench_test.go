@@ -21,7 +21,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs/remotewire"
 )
 
-// benchArg makes the test binary a program that has the devices of its session in hand while a shell runs a script.
+// benchArg makes the test binary a program that has the devices of its session in hand while a
+// shell runs a script.
 const benchArg = "exec-bench"
 
 func testBench(args []string) int {
@@ -110,7 +111,8 @@ func benchAddresses(w *remotewire.Client) error {
 	return w.Address(0, ip, false)
 }
 
-// TestBench: a program of the session sees the register writes and counters of the devices, and changes addresses.
+// TestBench: a program of the session sees the register writes and counters of the devices, and
+// changes addresses.
 func TestBench(t *testing.T) {
 	canListen(t)
 	needs(t, "ibv_rc_pingpong")
@@ -124,7 +126,8 @@ func TestBench(t *testing.T) {
 	})
 }
 
-// fstatArg makes the test binary a program that asks for the status of device files, before and after the first call.
+// fstatArg makes the test binary a program that asks for the status of device files, before and
+// after the first call.
 const fstatArg = "exec-fstat"
 
 func testFstat([]string) int {

@@ -19,21 +19,26 @@ import (
 	"github.com/rdmasim/rdmasim/sim/kernel/cm"
 )
 
-// A channel file of rdma_cm (/dev/infiniband/rdma_cm) is the read end of a pipe in the hands of the program. While events wait there are bytes in
-// the pipe, so that poll, select and epoll say what they say of a channel; its last close by any process closes the pipe. What a
-// program writes to the descriptor the filter hands over by its number (channelRanges). The supervisor carries out the
-// command, writes the answer into the program's memory, and then answers the call. A GET_EVENT that has to wait is answered later.
+// A channel file of rdma_cm (/dev/infiniband/rdma_cm) is the read end of a pipe in the hands of the
+// program. While events wait there are bytes in the pipe, so that poll, select and epoll say what
+// they say of a channel; its last close by any process closes the pipe. What a program writes to
+// the descriptor the filter hands over by its number (channelRanges). The supervisor carries out
+// the command, writes the answer into the program's memory, and then answers the call. A GET_EVENT
+// that has to wait is answered later.
 
-// maxTokens is how many bytes are in a pipe at most. Beyond the first they wake who waits by edges (EPOLLET).
+// maxTokens is how many bytes are in a pipe at most. Beyond the first they wake who waits by edges
+// (EPOLLET).
 const maxTokens = 256
 
-// mostDrains empties a pipe that its program has made as large as it may (/proc/sys/fs/pipe-max-size, 1 MiB).
+// mostDrains empties a pipe that its program has made as large as it may
+// (/proc/sys/fs/pipe-max-size, 1 MiB).
 const mostDrains = 16
 
 // filesOfChannel are the descriptors of the supervisor for a channel file.
 const filesOfChannel = 1
 
-// An umad file (/dev/infiniband/umadN) is served in the same way. Its reads are handed over, too, and what waits is a read.
+// An umad file (/dev/infiniband/umadN) is served in the same way. Its reads are handed over, too,
+// and what waits is a read.
 
 // channel is an open channel file, or an umad file.
 type channel struct {
@@ -94,7 +99,8 @@ func newChannels(s *session) (*channels, error) {
 	return t, nil
 }
 
-// open answers an open of a device's umad file, or of the channel device. It runs on the engine's thread.
+// open answers an open of a device's umad file, or of the channel device. It runs on the engine's
+// thread.
 func (t *channels) open(l *seccomp.Listener, x *seccomp.Notif, flags uint64, d *device) {
 	err := t.openFor(l, x, flags, d)
 	if err == nil {
@@ -241,7 +247,8 @@ func (ch *channel) show() {
 	}
 }
 
-// drain empties the pipe by an end of the session's own, so that nothing of it waits for a program that reads there too.
+// drain empties the pipe by an end of the session's own, so that nothing of it waits for a program
+// that reads there too.
 func (ch *channel) drain() {
 	ch.tokens = 0
 	end, err := unix.Open(fmt.Sprintf("/proc/self/fd/%d", ch.pipe), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
@@ -257,7 +264,8 @@ func (ch *channel) drain() {
 	}
 }
 
-// lastClosed is the close of a channel file's last descriptor. A thread in GET_EVENT has the file open as long as it is there.
+// lastClosed is the close of a channel file's last descriptor. A thread in GET_EVENT has the file
+// open as long as it is there.
 func (t *channels) lastClosed(ch *channel) {
 	if len(ch.waiting) == 0 {
 		t.release(ch)
@@ -267,7 +275,8 @@ func (t *channels) lastClosed(ch *channel) {
 	_ = unix.EpollCtl(t.epoll, unix.EPOLL_CTL_DEL, ch.pipe, nil) // it has nothing more to say
 }
 
-// releaseClosed releases a channel file whose descriptors are closed and in which no thread is any more.
+// releaseClosed releases a channel file whose descriptors are closed and in which no thread is any
+// more.
 func (t *channels) releaseClosed(ch *channel) {
 	if ch.closed && len(ch.waiting) == 0 {
 		t.release(ch)

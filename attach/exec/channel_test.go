@@ -24,13 +24,14 @@ type cmProgram struct {
 	needs          string
 	want           string // in the output, a regular expression
 	all            bool   // only with -cm.all
-	// tries, if the end of the programs is a race of theirs: who closes first flushes the receives of the other, which is an error there, and
-	// rping's main thread closes the channel on which its other thread waits.
+	// tries, if the end of the programs is a race of theirs: who closes first flushes the receives
+	// of the other, which is an error there, and rping's main thread closes the channel on which
+	// its other thread waits.
 	tries int
 }
 
-// cmPrograms are those of rdma-core, perftest, qperf, fio and libfabric. FILE and COPY are files; what is said of their contents is the
-// programs' own check, or that of cmp.
+// cmPrograms are those of rdma-core, perftest, qperf, fio and libfabric. FILE and COPY are files;
+// what is said of their contents is the programs' own check, or that of cmp.
 var cmPrograms = []cmProgram{
 	{name: "rping", server: "rping -s -a 10.1.0.1 -v -V -C 20", client: "rping -c -a 10.1.0.1 -v -V -C 20", ends: true, want: `(?m)^server ping data: rdma-ping-19: `, tries: 5},
 	{name: "ucmatose", server: "ucmatose -c 4", client: "ucmatose -s 10.1.0.1 -c 4", ends: true, want: `(?s)receiving data transfers.*return status 0.*return status 0`},
@@ -58,8 +59,9 @@ var cmPrograms = []cmProgram{
 	{name: "fi_pingpong of datagrams that arrive", needs: "fi_pingpong", flags: "-own-network", server: "fi_pingpong -p 'verbs;ofi_rxm' -e rdm -c", client: "fi_pingpong -p 'verbs;ofi_rxm' -e rdm -c 10.1.0.1", ends: true, want: `(?m)^1m `, all: true, tries: 3},
 }
 
-// script runs the server, the client when it listens, and says how each ended. mckey's server joins a group in place of listening, and qperf
-// and fi_pingpong listen on TCP first, so a program counts as ready when it has an id or a TCP socket of its own.
+// script runs the server, the client when it listens, and says how each ended. mckey's server joins
+// a group in place of listening, and qperf and fi_pingpong listen on TCP first, so a program counts
+// as ready when it has an id or a TCP socket of its own.
 func (p *cmProgram) script(file, copied string) string {
 	end := "wait $s; s=$?"
 	if !p.ends {
@@ -80,7 +82,8 @@ echo "status $s $c"
 exit $((s+c))`, p.server, p.client, end))
 }
 
-// TestConnectionManager runs programs that use librdmacm. `make soak` gives them more to do, and runs some that listen elsewhere too.
+// TestConnectionManager runs programs that use librdmacm. `make soak` gives them more to do, and
+// runs some that listen elsewhere too.
 func TestConnectionManager(t *testing.T) {
 	needs(t, "rping", "ucmatose", "udaddy", "rcopy", "ib_write_bw", "rdma", "ss")
 	dir := shared(t)
@@ -118,7 +121,8 @@ func TestConnectionManager(t *testing.T) {
 	})
 }
 
-// TestChannelFile uses channel files as event-driven programs do, and as hostile ones. Nothing is left of them.
+// TestChannelFile uses channel files as event-driven programs do, and as hostile ones. Nothing is
+// left of them.
 func TestChannelFile(t *testing.T) {
 	needs(t, "gcc")
 	bin := compile(t, "channel")
@@ -132,9 +136,9 @@ func TestChannelFile(t *testing.T) {
 	})
 }
 
-// TestNumbersOfChannels opens more channels than there are numbers for below the limit of descriptors, and more than the supervisor
-// opens for one process.
-// TestThreadsThatWaitForEvents: however many they are, other processes go on.
+// TestNumbersOfChannels opens more channels than there are numbers for below the limit of
+// descriptors, and more than the supervisor opens for one process. TestThreadsThatWaitForEvents:
+// however many they are, other processes go on.
 func TestThreadsThatWaitForEvents(t *testing.T) {
 	needs(t, "ibv_devices")
 	out, status := users()[0].session(t, "--", compile(t, "waiters"), strconv.Itoa(defaultWaiting))
@@ -162,7 +166,8 @@ func TestNumbersOfChannels(t *testing.T) {
 	}
 }
 
-// TestOwnNetwork looks at the interfaces of a network of the session's own, and reaches a TCP server at a device's address.
+// TestOwnNetwork looks at the interfaces of a network of the session's own, and reaches a TCP
+// server at a device's address.
 func TestOwnNetwork(t *testing.T) {
 	needs(t, "ip", "rdma")
 	each(t, func(t *testing.T, u user) {
@@ -182,7 +187,8 @@ func TestOwnNetwork(t *testing.T) {
 	}
 }
 
-// TestOneSignalForManyWaiters: a thread that waits beside the one that a signal is for sees no number of the kernel's own.
+// TestOneSignalForManyWaiters: a thread that waits beside the one that a signal is for sees no
+// number of the kernel's own.
 func TestOneSignalForManyWaiters(t *testing.T) {
 	canListen(t)
 	for _, name := range []string{"onesignal", "whosesignal", "vforksignal"} {

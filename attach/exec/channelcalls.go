@@ -14,9 +14,9 @@ import (
 	"github.com/rdmasim/rdmasim/uapi"
 )
 
-// channelRanges are the numbers of descriptors of channel files. The first lie where select(2) and the usual limit of descriptors end. The
-// others are for programs with hundreds of channels, and below 65,536, since a library keeps tables by these numbers. The last are those of
-// umad files.
+// channelRanges are the numbers of descriptors of channel files. The first lie where select(2) and
+// the usual limit of descriptors end. The others are for programs with hundreds of channels, and
+// below 65,536, since a library keeps tables by these numbers. The last are those of umad files.
 var channelRanges = [...]struct{ first, end int }{{768, firstNetlinkFD}, {8192, 16384}, {firstUMADFD, 768}}
 
 // firstUMADFD is the first number of umad files. Of these reads are handed over, too.
@@ -34,10 +34,12 @@ func umadRules() []seccomp.Rule {
 	return r
 }
 
-// restartSys is ERESTARTSYS, which the kernel turns into EINTR or a restart of the call, as the handler of the signal has it.
+// restartSys is ERESTARTSYS, which the kernel turns into EINTR or a restart of the call, as the
+// handler of the signal has it.
 const restartSys = 512
 
-// channelRules hand over what programs do to channel files; with paths, the filter hands over all opens anyway.
+// channelRules hand over what programs do to channel files; with paths, the filter hands over all
+// opens anyway.
 func channelRules(paths bool) (r []seccomp.Rule) {
 	for _, x := range channelRanges {
 		r = append(r, numbered(unix.SYS_WRITE, x.first, x.end), numbered(unix.SYS_DUP, x.first, x.end),
@@ -54,8 +56,9 @@ func channelRules(paths bool) (r []seccomp.Rule) {
 		seccomp.Rule{Nr: unix.SYS_OPENAT, Tests: []seccomp.Test{{Arg: 2, Mask: looked, Value: unix.O_RDWR}}, Ret: seccomp.Notify})
 }
 
-// place puts a file into the caller's table, at a number by which the filter knows it. Where the limit of descriptors is lower than the
-// numbers, it is raised for a moment, as far as it may be: who has a descriptor keeps it.
+// place puts a file into the caller's table, at a number by which the filter knows it. Where the
+// limit of descriptors is lower than the numbers, it is raised for a moment, as far as it may be:
+// who has a descriptor keeps it.
 func (t *channels) place(l *seccomp.Listener, x *seccomp.Notif, proc *process, fd int, cloexec, umad bool) (int, error) {
 	tid := int(x.PID)
 	for i, r := range channelRanges {
@@ -105,7 +108,8 @@ func (t *channels) placeAbove(l *seccomp.Listener, x *seccomp.Notif, proc *proce
 	return at, l.ReplaceFD(x.ID, fd, at, cloexec)
 }
 
-// openChannelPath answers an open where the files of devices are mounted: that of the channel device.
+// openChannelPath answers an open where the files of devices are mounted: that of the channel
+// device.
 func (n *notifier) openChannelPath(x *seccomp.Notif, p *procmem.Process) {
 	flags := x.Args[1]
 	if x.Nr == unix.SYS_OPENAT {
@@ -127,7 +131,8 @@ func (n *notifier) openChannel(x *seccomp.Notif, flags uint64, d *device) {
 	n.s.eng.do(func() { n.s.channels.open(n.l, x, flags, d) })
 }
 
-// writeChannel answers a write to a descriptor that may be of a channel file, or a read of one that may be of an umad file.
+// writeChannel answers a write to a descriptor that may be of a channel file, or a read of one that
+// may be of an umad file.
 func (n *notifier) writeChannel(x *seccomp.Notif) {
 	tid, fd := int(x.PID), int(int32(x.Args[0]))
 	if st, err := statFD(tid, fd); err != nil || !isPipe(st) {
@@ -153,8 +158,8 @@ func (n *notifier) writeChannel(x *seccomp.Notif) {
 	})
 }
 
-// dupChannel answers dup and its like for a descriptor that may be of a channel file: the duplicate has to have a number that the filter
-// knows too.
+// dupChannel answers dup and its like for a descriptor that may be of a channel file: the duplicate
+// has to have a number that the filter knows too.
 func (n *notifier) dupChannel(x *seccomp.Notif) {
 	tid, fd := int(x.PID), int(int32(x.Args[0]))
 	n.s.eng.do(func() {

@@ -68,8 +68,8 @@ func (c *clockPage) showCycles(t sim.Time) {
 	atomic.StoreUint64(c.word(prm.InitSegTimer%pageSize), bits.ReverseBytes64(q))
 }
 
-// showBefore shows the time of what the device is about to do: a program that finds a completion may read the clock at once, and must not
-// find a time before the completion's.
+// showBefore shows the time of what the device is about to do: a program that finds a completion
+// may read the clock at once, and must not find a time before the completion's.
 func (e *engine) showBefore(t sim.Time) {
 	if len(e.clocks) == 0 {
 		return

@@ -29,8 +29,8 @@ var queueEnv = []string{"MLX_QP_ALLOC_TYPE", "MLX_CQ_ALLOC_TYPE", "MLX_SRQ_ALLOC
 
 const preferContig = "PREFER_CONTIG"
 
-// maxBuffer is the longest buffer that is shared, and maxBuffers how many are shared of one file: to find one
-// costs a look at each. Libraries put others on the heap.
+// maxBuffer is the longest buffer that is shared, and maxBuffers how many are shared of one file:
+// to find one costs a look at each. Libraries put others on the heap.
 const (
 	maxBuffer  = 1 << 30
 	maxBuffers = 1 << 11
@@ -107,7 +107,8 @@ func (f *file) contiguous(l *seccomp.Listener, id uint64, tid, fd int, off, n ui
 	return nil
 }
 
-// description is the program's description of the device file behind a descriptor: another thread may have put another file there.
+// description is the program's description of the device file behind a descriptor: another thread
+// may have put another file there.
 func (f *file) description(fd int) (*os.File, error) {
 	held, err := f.proc.mem.File(fd)
 	if err != nil {
@@ -121,7 +122,8 @@ func (f *file) description(fd int) (*os.File, error) {
 	return held, nil
 }
 
-// makeBuffer is newBuffer within the limits. All bytes of the file count, since programs can write to them all.
+// makeBuffer is newBuffer within the limits. All bytes of the file count, since programs can write
+// to them all.
 func (f *file) makeBuffer(off, n uint64) (b *buffer, theirs *os.File, err error) {
 	bytes := f.s.procs.limits.fileBytes
 	if err := f.proc.maps.Take(1); err != nil {
@@ -185,7 +187,8 @@ func (f *file) dropBuffer(b *buffer) {
 	f.releaseHeld()
 }
 
-// releaseHeld closes the session's copy of the program's description when there are no buffers left.
+// releaseHeld closes the session's copy of the program's description when there are no buffers
+// left.
 func (f *file) releaseHeld() {
 	if f.held != nil && len(f.buffers) == 0 {
 		f.held.Close()

@@ -17,18 +17,21 @@ import (
 	"github.com/rdmasim/rdmasim/sim/link"
 )
 
-// pagingCounters are the counters of on-demand paging that were files of a device's folder in infiniband_verbs in 2014 ("On Demand Paging
-// update", slide 11); the model's kernel has the same counts.
+// pagingCounters are the counters of on-demand paging that were files of a device's folder in
+// infiniband_verbs in 2014 ("On Demand Paging update", slide 11); the model's kernel has the same
+// counts.
 var pagingCounters = map[string]bool{
 	"num_page_faults": true, "num_page_fault_pages": true, "num_invalidations": true, "num_invalidation_pages": true,
 	"invalidations_faults_contentions": true, "num_prefetches_handled": true,
 }
 
-// counterPeriod is how old what the files say is at most while the device has work. When it has none they are right.
+// counterPeriod is how old what the files say is at most while the device has work. When it has
+// none they are right.
 const counterPeriod = time.Millisecond
 
-// counterFiles are those of a device. Programs find links to descriptors of this process, behind each of which
-// there is a memory file that nobody can change: another takes its place when the count has changed.
+// counterFiles are those of a device. Programs find links to descriptors of this process, behind
+// each of which there is a memory file that nobody can change: another takes its place when the
+// count has changed.
 type counterFiles struct {
 	kern   *kernel.Device
 	hca    *hca.Device
@@ -47,7 +50,8 @@ type counterFile struct {
 	counter prm.QCounter // of port
 }
 
-// newCounterFiles makes the files of a device, which say 0: those of its port, and of a device that pages on demand those of paging.
+// newCounterFiles makes the files of a device, which say 0: those of its port, and of a device that
+// pages on demand those of paging.
 func newCounterFiles(k *kernel.Device, h *hca.Device, port func() *link.Counters, pages bool) (*counterFiles, error) {
 	c := &counterFiles{kern: k, hca: h, link: port}
 	paging := k.Counters().Paging
@@ -144,7 +148,8 @@ func (c *counterFiles) close() {
 	c.paging, c.port, c.traffic = nil, nil, nil
 }
 
-// showCounters brings the files of all devices and ports up to date, when it is time for it or the device has just become idle.
+// showCounters brings the files of all devices and ports up to date, when it is time for it or the
+// device has just become idle.
 func (e *engine) showCounters(idle bool) {
 	e.trafficOld = true
 	if !idle && time.Since(e.countersAt) < counterPeriod {

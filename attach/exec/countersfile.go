@@ -10,8 +10,9 @@ import (
 	"strings"
 )
 
-// countAll notes what the counters of all devices say, for the file of Config.Counters. The order is that of devices, ports and folders,
-// and in a folder that of the driver's table, so that files of two sessions can be compared line by line.
+// countAll notes what the counters of all devices say, for the file of Config.Counters. The order
+// is that of devices, ports and folders, and in a folder that of the driver's table, so that files
+// of two sessions can be compared line by line.
 func (s *session) countAll() {
 	s.counted = []countedFile{} // a session without counters has a file too
 	for k, d := range s.m.devs {
@@ -38,7 +39,8 @@ type countedFile struct {
 	v    uint64
 }
 
-// writeCounters writes what countAll has noted: a line for each counter, or a JSON object where the file's name ends in .json.
+// writeCounters writes what countAll has noted: a line for each counter, or a JSON object where the
+// file's name ends in .json.
 func (s *session) writeCounters(w io.Writer) error {
 	form, last, begin, end := "%s %d\n", "%s %d\n", "", ""
 	if strings.EqualFold(filepath.Ext(s.cfg.Counters), ".json") { // the names have nothing that JSON would escape

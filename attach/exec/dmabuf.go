@@ -17,9 +17,10 @@ import (
 	"github.com/rdmasim/rdmasim/sim/mem"
 )
 
-// A program has DMA-BUFs of this machine's kernel: of /dev/udmabuf, of a heap, of a graphics driver. What the exporter lets programs
-// map is mapped here too, and the device reaches it so. It stays mapped as long as a region is on it, whatever the program does to its
-// descriptor and its memory.
+// A program has DMA-BUFs of this machine's kernel: of /dev/udmabuf, of a heap, of a graphics
+// driver. What the exporter lets programs map is mapped here too, and the device reaches it so. It
+// stays mapped as long as a region is on it, whatever the program does to its descriptor and its
+// memory.
 
 // dmabuf is a DMA-BUF that is mapped here (kernel.Exporter, mem.Foreign, mem.Prober).
 type dmabuf struct {
@@ -140,8 +141,8 @@ func (d *dmabuf) at(va mem.VA, n int) ([]byte, error) {
 	return d.mem[va:][:n], nil
 }
 
-// ReadAt implements mem.Foreign. A program may have the same memory at an address too, by which something was written that is
-// still held back.
+// ReadAt implements mem.Foreign. A program may have the same memory at an address too, by which
+// something was written that is still held back.
 func (d *dmabuf) ReadAt(va mem.VA, b []byte) error {
 	d.streams.Flush()
 	from, err := d.at(va, len(b))

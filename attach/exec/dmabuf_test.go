@@ -30,7 +30,8 @@ func memoryFile(t *testing.T, pages int64) *os.File {
 	return f
 }
 
-// TestMappedDmabuf has a device write to exported memory and read it, and looks that nothing is left behind.
+// TestMappedDmabuf has a device write to exported memory and read it, and looks that nothing is
+// left behind.
 func TestMappedDmabuf(t *testing.T) {
 	f := memoryFile(t, 3)
 	m := &machine{mem: mem.New(1 << 20)}

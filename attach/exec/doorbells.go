@@ -94,9 +94,10 @@ func (p *page) takeDoorbell(e *engine, k, h uint32) {
 	}
 }
 
-// A half is looked at pushSpins times for the rest of a push, whose bytes follow the first ones within nanoseconds unless the
-// program is interrupted just there. Then it passes for a doorbell, which has the same effect. Where a tester tears pushes it has
-// not, so that the supervisor waits up to tornSleeps times tornSleep for such a program.
+// A half is looked at pushSpins times for the rest of a push, whose bytes follow the first ones
+// within nanoseconds unless the program is interrupted just there. Then it passes for a doorbell,
+// which has the same effect. Where a tester tears pushes it has not, so that the supervisor waits
+// up to tornSleeps times tornSleep for such a program.
 const (
 	pushSpins  = 200
 	tornSleeps = 20_000
@@ -122,10 +123,11 @@ func awaitPush(torn bool, come func() bool) bool {
 	return false
 }
 
-// forwardPush sends a WQE on to the device if the program pushed it (BlueFlame), and did not
-// only ring: then more than the doorbell lies in the half. The device gets the
-// bytes of the send queue, which are the same and complete, or as many of them as a tester lets pass. The half is cleared, so
-// that the next store to it shows again what it is. arrived is what the device got, 0 if it was no push.
+// forwardPush sends a WQE on to the device if the program pushed it (BlueFlame), and did not only
+// ring: then more than the doorbell lies in the half. The device gets the bytes of the send queue,
+// which are the same and complete, or as many of them as a tester lets pass. The half is cleared,
+// so that the next store to it shows again what it is. arrived is what the device got, 0 if it was
+// no push.
 func (p *page) forwardPush(q *doorbellQP, b, half []byte, off uint32) (arrived int) {
 	rest := half[prm.DoorbellSize:len(b)]
 	torn := p.f.dev.torn.n > 0
@@ -159,7 +161,8 @@ func (p *page) readWQE(q *doorbellQP, index uint16, n int) (wqe []byte, ok bool)
 	return wqe, err == nil
 }
 
-// logStore logs a store. One that seems to be a doorbell stays open if the WQE of size bytes that it names could have been pushed.
+// logStore logs a store. One that seems to be a doorbell stays open if the WQE of size bytes that
+// it names could have been pushed.
 func (p *page) logStore(l *uarLog, x uarLine, half []byte, rang *doorbellQP, size int) {
 	if !x.push && rang != nil && size <= len(half) {
 		if wqe, ok := p.readWQE(rang, prm.CtrlSegment(x.b).WQEIndex(), size); ok {
@@ -202,7 +205,8 @@ func (p *page) ringOverwritten(r *register, off uint32) {
 	}
 }
 
-// takeArm passes a store to the page's CQ doorbell, which all CQs of a context share, on to the device.
+// takeArm passes a store to the page's CQ doorbell, which all CQs of a context share, on to the
+// device.
 func (p *page) takeArm() {
 	var b [prm.CQArmDoorbellSize]byte
 	*(*uint64)(unsafe.Pointer(&b[0])) = atomic.SwapUint64(p.arm, 0)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestPushOfAnInterruptedProgram: where pushes are torn, one whose rest comes late is waited for. Elsewhere it passes for a
-// doorbell, and a rest that never comes ends the wait.
+// TestPushOfAnInterruptedProgram: where pushes are torn, one whose rest comes late is waited for.
+// Elsewhere it passes for a doorbell, and a rest that never comes ends the wait.
 func TestPushOfAnInterruptedProgram(t *testing.T) {
 	for _, tc := range []struct {
 		torn  bool
@@ -45,8 +45,9 @@ func (p fakePage) rung() bool {
 	return *p.stored
 }
 
-// TestEntriesComeBeforePackets: a store to a QP of commands is taken, and carried out, before a store to another page that the same thread has made
-// after it, wherever the supervisor is with its pass.
+// TestEntriesComeBeforePackets: a store to a QP of commands is taken, and carried out, before a
+// store to another page that the same thread has made after it, wherever the supervisor is with its
+// pass.
 func TestEntriesComeBeforePackets(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		var order []string

@@ -130,7 +130,8 @@ func (e *engine) post(f func()) {
 	}
 }
 
-// later runs f on the engine's thread, which calls this, when the events of now have been carried out.
+// later runs f on the engine's thread, which calls this, when the events of now have been carried
+// out.
 func (e *engine) later(f func()) {
 	e.mu.Lock()
 	e.work = append(e.work, f)
@@ -160,7 +161,8 @@ func (e *engine) run() {
 	sharedmem.SurviveFaults()
 	defer close(e.done)
 	defer e.cpuLoad.close()
-	// The programs of the simulation, which belong to the driver, end on the thread that started them.
+	// The programs of the simulation, which belong to the driver, end on the thread that started
+	// them.
 	defer e.m.eng.Close()
 	// This thread keeps one of Go's processors while it spins and sleeps; the other
 	// goroutines need some too, however few CPUs there are.
@@ -310,7 +312,8 @@ func (e *engine) poll() (rung bool) {
 	if !slices.ContainsFunc(e.pages, (*page).rung) {
 		return false
 	}
-	// A pass takes many requests of programs that post without a pause, so that to ask the kernel costs little.
+	// A pass takes many requests of programs that post without a pause, so that to ask the kernel
+	// costs little.
 	e.reap() // may end pages
 	if slices.ContainsFunc(e.pages, (*page).byCommand) {
 		return e.pollInOrder()
@@ -323,7 +326,8 @@ func (e *engine) poll() (rung bool) {
 	return rung
 }
 
-// settleLooks bounds how often instantsPerLook instants are run for what queues of commands are to do first.
+// settleLooks bounds how often instantsPerLook instants are run for what queues of commands are to
+// do first.
 const settleLooks = 64
 
 // pollInOrder is poll where QPs of commands ring.
@@ -337,9 +341,10 @@ func (e *engine) pollInOrder() bool {
 	})
 }
 
-// takeInOrder takes what rings at pages. By QPs of commands a library writes flow table entries, and then the program sends packets that they are for:
-// a thread's stores become visible in their order, so that a store to another page is taken only after those to the pages of such QPs that were there
-// when it was seen, and after the device has carried these out (settle).
+// takeInOrder takes what rings at pages. By QPs of commands a library writes flow table entries,
+// and then the program sends packets that they are for: a thread's stores become visible in their
+// order, so that a store to another page is taken only after those to the pages of such QPs that
+// were there when it was seen, and after the device has carried these out (settle).
 func takeInOrder[P interface {
 	byCommand() bool
 	rung() bool
@@ -367,8 +372,8 @@ func takeInOrder[P interface {
 	return rung
 }
 
-// loseGone stops looking at the page whose memory has turned out to be gone: what its program stores there
-// is not seen any more.
+// loseGone stops looking at the page whose memory has turned out to be gone: what its program
+// stores there is not seen any more.
 func (e *engine) loseGone() {
 	r := recover()
 	if r == nil {

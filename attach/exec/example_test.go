@@ -8,7 +8,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
-// A program runs with two simulated adapters. Whoever calls Run calls Child first in main: the supervisor starts its program again.
+// A program runs with two simulated adapters. Whoever calls Run calls Child first in main: the
+// supervisor starts its program again.
 func ExampleRun() {
 	exec.Child()
 	p, err := profile.Load("connectx-5")

@@ -25,12 +25,13 @@ type Config struct {
 	Args    []string // the program and its arguments
 	Profile *profile.Profile
 	Devices int // mlx5_0, mlx5_1, ...: two are joined by a cable, more by a switch
-	// Guests is how many functions virtual machines have on the same network, each on a socket of vfio-user:
-	// Socket, or Socket.0, Socket.1 and so on.
+	// Guests is how many functions virtual machines have on the same network, each on a socket of
+	// vfio-user: Socket, or Socket.0, Socket.1 and so on.
 	Guests int
 	Socket string
-	// Wire has for each device where its cable leads, in place of cables and switch: a UDP socket on port 4791, or an Ethernet. Devices of
-	// other sessions, and other adapters, are reached by their addresses. Empty: the devices are joined with each other.
+	// Wire has for each device where its cable leads, in place of cables and switch: a UDP socket
+	// on port 4791, or an Ethernet. Devices of other sessions, and other adapters, are reached by
+	// their addresses. Empty: the devices are joined with each other.
 	Wire []wire.Place
 	// WireMTU is the MTU of Ethernets; 0: that of the interface, or 1500.
 	WireMTU int
@@ -38,14 +39,15 @@ type Config struct {
 	Allow []netip.Prefix
 	Seed  uint64 // of the device's draws
 	Pcap  string // capture of every port, pcapng in virtual time ("": none)
-	// PcapLimit is after how many bytes of frames the capture ends (0: never). What was left out is counted in
-	// the file, and a line on stderr tells of it.
+	// PcapLimit is after how many bytes of frames the capture ends (0: never). What was left out is
+	// counted in the file, and a line on stderr tells of it.
 	PcapLimit uint64
 	Faults    *fault.Plan // what goes wrong on the network, with devices and with processes; nil: nothing
 	Trace     string      // timeline, Trace Event JSON
 	UARLog    string      // what was written to registers, a line for each post
-	// Counters is the file to which, when the program has ended, the counters of the devices that the model has are written, in a fixed
-	// order: each as a line with its file below /sys/class and its value, or all as one JSON object if the name ends in .json ("": none).
+	// Counters is the file to which, when the program has ended, the counters of the devices that
+	// the model has are written, in a fixed order: each as a line with its file below /sys/class
+	// and its value, or all as one JSON object if the name ends in .json ("": none).
 	Counters string
 	// Throttle keeps virtual time from running ahead of real time, so that bandwidth is
 	// that of the profile. Without it the device is as fast as the machine can simulate.
@@ -53,25 +55,30 @@ type Config struct {
 	// PathCalls makes programs find the device files by answers to their path calls even
 	// where mounts are possible.
 	PathCalls bool
-	// NoSubnetManager leaves the ports of InfiniBand to a subnet manager among the programs, such as opensm.
+	// NoSubnetManager leaves the ports of InfiniBand to a subnet manager among the programs, such
+	// as opensm.
 	NoSubnetManager bool
-	// StaticUARs gives libraries a table of static registers, as kernels before 5.8 do. Otherwise they get UAR objects.
+	// StaticUARs gives libraries a table of static registers, as kernels before 5.8 do. Otherwise
+	// they get UAR objects.
 	StaticUARs bool
-	// OwnNetwork gives the programs a network namespace in which each Ethernet device has an interface with its address.
+	// OwnNetwork gives the programs a network namespace in which each Ethernet device has an
+	// interface with its address.
 	OwnNetwork bool
 	// CopyQueues leaves the memory of queues where libraries put it by themselves, and
 	// copies work requests and completions. Otherwise the device shares that memory with
 	// programs that do not choose its place themselves.
 	CopyQueues bool
-	// NoODP takes on-demand paging away from the devices. Programs whose memory is not watched pay nothing for changes of it.
+	// NoODP takes on-demand paging away from the devices. Programs whose memory is not watched pay
+	// nothing for changes of it.
 	NoODP bool
 	// Grace is how long the program may take to end after SIGTERM or SIGHUP, before it is killed
 	// with its children (0: 5 s).
 	Grace time.Duration
-	// LimitObjects is how many objects one process may have (0: 32,768); all of them may have four times as many.
+	// LimitObjects is how many objects one process may have (0: 32,768); all of them may have four
+	// times as many.
 	LimitObjects int
-	// LimitFiles is how many descriptors may be open here for one process: two for a device file, one for
-	// each file of events (0: 2,048).
+	// LimitFiles is how many descriptors may be open here for one process: two for a device file,
+	// one for each file of events (0: 2,048).
 	LimitFiles int
 	// LimitMemory is how many bytes may be registered at a time (0: the memory of this machine).
 	LimitMemory uint64

@@ -153,7 +153,8 @@ func TestInfiniBand(t *testing.T) {
 	})
 }
 
-// TestRawEthernet sends raw packets over the cable. Who may have none sees a program that cannot do without refused.
+// TestRawEthernet sends raw packets over the cable. Who may have none sees a program that cannot do
+// without refused.
 func TestRawEthernet(t *testing.T) {
 	needs(t, "raw_ethernet_bw")
 	// A client that comes before the server listens is not heard, so that another one follows it.
@@ -236,8 +237,9 @@ func TestQueueMemory(t *testing.T) {
 	})
 }
 
-// TestPerftest runs each program: several queue pairs, both directions, and a message of many packets, waiting for events, datagrams,
-// shared receive queues, multicast and on-demand paging. An ordinary user runs four; with -perftest.all all have all flags.
+// TestPerftest runs each program: several queue pairs, both directions, and a message of many
+// packets, waiting for events, datagrams, shared receive queues, multicast and on-demand paging. An
+// ordinary user runs four; with -perftest.all all have all flags.
 func TestPerftest(t *testing.T) {
 	each(t, func(t *testing.T, u user) {
 		for _, c := range []struct {

@@ -15,7 +15,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// hostName is the host of a session's processes in a file of faults: host0/p2 is the second process that has made an RDMA call.
+// hostName is the host of a session's processes in a file of faults: host0/p2 is the second process
+// that has made an RDMA call.
 const hostName = "host0"
 
 // planFaults checks the plan of faults, and has its rules, links and events happen.

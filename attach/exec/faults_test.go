@@ -28,7 +28,8 @@ func TestLoss(t *testing.T) {
 	}
 }
 
-// TestPlannedEvents: links go down and up, a process is killed and a device removed, when the file says so.
+// TestPlannedEvents: links go down and up, a process is killed and a device removed, when the file
+// says so.
 func TestPlannedEvents(t *testing.T) {
 	canListen(t)
 	needs(t, "ibv_asyncwatch")

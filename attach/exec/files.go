@@ -64,7 +64,8 @@ type files struct {
 type watched struct {
 	f *file
 	b *buffer
-	// reopened says that somebody has opened it by way of /proc, so that the end of a description may not be that of the file.
+	// reopened says that somebody has opened it by way of /proc, so that the end of a description
+	// may not be that of the file.
 	reopened bool
 }
 
@@ -154,8 +155,9 @@ func (t *files) device(tid, fd int) (int, bool) {
 	return 0, false
 }
 
-// memfd is a new memory file. The description that memfd_create opens is no user's: on Linux 6.18 its end causes no inotify
-// event, so each user gets another one; on 6.12 it causes one, so it ends before the file is watched.
+// memfd is a new memory file. The description that memfd_create opens is no user's: on Linux 6.18
+// its end causes no inotify event, so each user gets another one; on 6.12 it causes one, so it ends
+// before the file is watched.
 type memfd struct {
 	fd    int
 	path  string

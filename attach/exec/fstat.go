@@ -13,9 +13,10 @@ import (
 	"github.com/rdmasim/rdmasim/attach/exec/uverbs"
 )
 
-// A library that imports a context (ibv_import_device) asks whether the descriptor is of a character device, and finds the device
-// by that one's number. An open device file is a memory file, and before that a null device; one of rdma_cm is a pipe. So the supervisor answers in the place
-// of the kernel.
+// A library that imports a context (ibv_import_device) asks whether the descriptor is of a
+// character device, and finds the device by that one's number. An open device file is a memory
+// file, and before that a null device; one of rdma_cm is a pipe. So the supervisor answers in the
+// place of the kernel.
 
 // fstatRules hand over the calls that ask for the status of a descriptor.
 func fstatRules() []seccomp.Rule {

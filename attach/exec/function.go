@@ -13,11 +13,13 @@ import (
 	"github.com/rdmasim/rdmasim/attach/pci"
 )
 
-// bars is where the registers of the first device are, of others behind them. Nothing is there that a program could map.
+// bars is where the registers of the first device are, of others behind them. Nothing is there that
+// a program could map.
 const bars = 1 << 41
 
-// pciFunction is what the files say of a device's PCI function. It is near all processors, and on no node of NUMA: programs run on this
-// machine, whose memory the device reaches equally well everywhere.
+// pciFunction is what the files say of a device's PCI function. It is near all processors, and on
+// no node of NUMA: programs run on this machine, whose memory the device reaches equally well
+// everywhere.
 func (m *machine) pciFunction(k int, h *hostFacts) tree.PCI {
 	size := m.devs[k].hca.BAR0Size()
 	at := bars + uint64(k)*size
@@ -73,8 +75,8 @@ func hostFiles() *hostFacts {
 // maxCPUs is above what kernels are built for.
 const maxCPUs = 1 << 16
 
-// cpuMask is a list of processors (0-3,8) as the mask that local_cpus has: hexadecimal, in groups of 32 bits. The kernel's has leading zeros
-// for processors that the machine could have.
+// cpuMask is a list of processors (0-3,8) as the mask that local_cpus has: hexadecimal, in groups
+// of 32 bits. The kernel's has leading zeros for processors that the machine could have.
 func cpuMask(list string) (string, bool) {
 	set := new(big.Int)
 	for _, r := range strings.Split(list, ",") {

@@ -187,9 +187,11 @@ var times = flag.Int("exec.times", 1, "how many times as often tests repeat what
 
 var perftestAll = flag.Bool("perftest.all", false, "all ping-pongs and runs of perftest for each user and way to reach queues")
 
-// runs tells whether a user runs the i-th of programs that differ in their verbs, sizes and numbers. The first ones, kept of them, differ
-// in what the supervisor does for them; the others only in what libmlx5 and the device do, of which the suite has cases, and run with
-// -perftest.all. How bytes are reached depends on the user and not on the program: beside root an ordinary user runs the first.
+// runs tells whether a user runs the i-th of programs that differ in their verbs, sizes and
+// numbers. The first ones, kept of them, differ in what the supervisor does for them; the others
+// only in what libmlx5 and the device do, of which the suite has cases, and run with -perftest.all.
+// How bytes are reached depends on the user and not on the program: beside root an ordinary user
+// runs the first.
 func (u user) runs(i, kept int) bool {
 	if int(u.id) != os.Geteuid() {
 		kept = min(kept, 1)
@@ -197,9 +199,10 @@ func (u user) runs(i, kept int) bool {
 	return i < kept || *perftestAll
 }
 
-// sessions are those of some sessions' flags that make a difference to a user: nobody but root has the device files by a mount, and so
-// for all others -path-calls changes nothing. What other flags do does not depend on the user: beside root an ordinary user has the first
-// of them, or all with -exec.times.
+// sessions are those of some sessions' flags that make a difference to a user: nobody but root has
+// the device files by a mount, and so for all others -path-calls changes nothing. What other flags
+// do does not depend on the user: beside root an ordinary user has the first of them, or all with
+// -exec.times.
 func (u user) sessions(flags ...[]string) [][]string {
 	if u.id == 0 {
 		return flags
@@ -214,8 +217,8 @@ func (u user) sessions(flags ...[]string) [][]string {
 // machine is slow or busy.
 const limit = 20 * time.Minute
 
-// soon ends the wait for a session that has nothing to compute: it starts a shell, or ends what it started. A machine on which dozens of
-// others want the CPUs needs seconds for that.
+// soon ends the wait for a session that has nothing to compute: it starts a shell, or ends what it
+// started. A machine on which dozens of others want the CPUs needs seconds for that.
 const soon = 5 * time.Minute
 
 // session runs a session to its end and returns its output.
@@ -272,7 +275,8 @@ func needs(t *testing.T, programs ...string) {
 	}
 }
 
-// needsLibrary skips a test that compiles a program of libibverbs and libmlx5 where these are missing, but for `make test`.
+// needsLibrary skips a test that compiles a program of libibverbs and libmlx5 where these are
+// missing, but for `make test`.
 func needsLibrary(t *testing.T) {
 	t.Helper()
 	_, noGCC := osexec.LookPath("gcc")
@@ -305,8 +309,9 @@ func port(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// listens is a shell command that waits until the process of the variable s, or one of its children, listens on a TCP port, and fails when that
-// process has ended, or has not begun to after five minutes.
+// listens is a shell command that waits until the process of the variable s, or one of its
+// children, listens on a TCP port, and fails when that process has ended, or has not begun to after
+// five minutes.
 func listens(port int) string {
 	return fmt.Sprintf(`(i=0; until grep -q ':%04X 0*:0000 0A' /proc/net/tcp /proc/net/tcp6; do
   i=$((i+1)); [ $i -lt 15000 ] || { echo no server; exit 1; }

@@ -22,7 +22,8 @@ import (
 	"github.com/rdmasim/rdmasim/roce/pcap"
 )
 
-// built are the programs of testdata that have been compiled, in a folder where every user can run them; TestMain removes it.
+// built are the programs of testdata that have been compiled, in a folder where every user can run
+// them; TestMain removes it.
 var built struct {
 	sync.Mutex
 	dir   string
@@ -102,8 +103,9 @@ func TestProcessWithoutItsMainThread(t *testing.T) {
 	})
 }
 
-// TestNobodyWaitsForAnothersMmap has rounds in which the calls on one file are answered while an mmap of another waits: all but those in which
-// the machine takes a second for ten calls, so on a busy one maybe few.
+// TestNobodyWaitsForAnothersMmap has rounds in which the calls on one file are answered while an
+// mmap of another waits: all but those in which the machine takes a second for ten calls, so on a
+// busy one maybe few.
 func TestNobodyWaitsForAnothersMmap(t *testing.T) {
 	needs(t, "ibv_devices")
 	bin := compile(t, "stall")
@@ -117,8 +119,8 @@ func TestNobodyWaitsForAnothersMmap(t *testing.T) {
 	})
 }
 
-// TestAskedToEnd sends SIGTERM, once or again and again, to the supervisor of a program that ends by it, and of one that
-// like its child does not.
+// TestAskedToEnd sends SIGTERM, once or again and again, to the supervisor of a program that ends
+// by it, and of one that like its child does not.
 func TestAskedToEnd(t *testing.T) {
 	canListen(t)
 	each(t, func(t *testing.T, u user) {
@@ -219,7 +221,8 @@ func TestLimits(t *testing.T) {
 	})
 }
 
-// TestManyQueues compares the CPU time for a queue among few with that among many, whose mappings are as many.
+// TestManyQueues compares the CPU time for a queue among few with that among many, whose mappings
+// are as many.
 func TestManyQueues(t *testing.T) {
 	needs(t, "ibv_devices")
 	if m, err := procmem.Open(os.Getpid()); err != nil || !m.TellsOne() {
@@ -303,7 +306,8 @@ func TestMemoryFilesAreBounded(t *testing.T) {
 	})
 }
 
-// TestOpensAreAnswered: a program that has no descriptor left, or wants one of O_PATH, which the kernel hands to nobody, gets an answer.
+// TestOpensAreAnswered: a program that has no descriptor left, or wants one of O_PATH, which the
+// kernel hands to nobody, gets an answer.
 func TestOpensAreAnswered(t *testing.T) {
 	needs(t, "ibv_devices")
 	bin := compile(t, "opens")

@@ -22,8 +22,8 @@ var (
 // hostileSessions are the flags of the sessions in which hostile programs run.
 var hostileSessions = [][]string{{}, {"-static", "-devices", "2"}, {"-copy-queues"}, {"-path-calls"}}
 
-// TestHostileCorpus runs the programs that once did harm. Those in testdata/hostile were generated, and
-// shortened by hand.
+// TestHostileCorpus runs the programs that once did harm. Those in testdata/hostile were generated,
+// and shortened by hand.
 func TestHostileCorpus(t *testing.T) {
 	needs(t, "ibv_devices")
 	bin := compile(t, "hostile")
@@ -51,7 +51,8 @@ func TestHostileCorpus(t *testing.T) {
 	})
 }
 
-// TestHostilePrograms runs generated programs, and after each, in the same session, one that must not notice.
+// TestHostilePrograms runs generated programs, and after each, in the same session, one that must
+// not notice.
 //
 //	go test ./attach/exec -run TestHostilePrograms -hostile.programs 1000 -hostile.first 42
 func TestHostilePrograms(t *testing.T) {
@@ -88,8 +89,8 @@ func (u user) survives(t *testing.T, flags []string, args ...string) {
 
 func lastOf(s string, n int) string { return s[max(0, len(s)-n):] }
 
-// TestHostileProgramsAreKept holds the text of a generated program to what its seed gives: a program that
-// is found by its seed can be written down.
+// TestHostileProgramsAreKept holds the text of a generated program to what its seed gives: a
+// program that is found by its seed can be written down.
 func TestHostileProgramsAreKept(t *testing.T) {
 	needs(t, "ibv_devices")
 	out, err := osexec.Command(compile(t, "hostile"), "gen", "1", "3").Output()

@@ -13,8 +13,9 @@ import (
 	"github.com/rdmasim/rdmasim/attach/exec/seccomp"
 )
 
-// supervisedCalls are the kinds of calls of testdata/interrupted.c that are taken once. A fork that a signal meets inside the kernel is made again by
-// it (-ERESTARTNOINTR of copy_process), and so taken again: it has a session of its own.
+// supervisedCalls are the kinds of calls of testdata/interrupted.c that are taken once. A fork that
+// a signal meets inside the kernel is made again by it (-ERESTARTNOINTR of copy_process), and so
+// taken again: it has a session of its own.
 var supervisedCalls = [][]string{{"ioctl", "region", "channel", "netlink", "file", "memory"}, {"fork"}}
 
 // ownCalls is by how many calls the start of a session may differ from another.
@@ -25,7 +26,8 @@ var (
 	signalShare  = flag.Int("signals.share", 0, "of how many calls a signal may end one, in the best of ten runs; 0: any. It depends on how soon the supervisor gets a CPU")
 )
 
-// interruptions are what testdata/interrupted.c says of all its calls, and what the session that ran it says.
+// interruptions are what testdata/interrupted.c says of all its calls, and what the session that
+// ran it says.
 type interruptions struct{ ended, calls, signals, taken, gone int }
 
 // interrupted runs testdata/interrupted.c.
@@ -52,9 +54,11 @@ func (u user) interrupted(t *testing.T, bin string, flags []string, how string, 
 	return sum
 }
 
-// TestSignalsDoNotEndCalls makes calls of every kind under a storm of signals whose handler does not restart them. A signal ends a call only if
-// it comes before the call is taken, so however slow the machine is, as many calls are taken as without signals: one that was taken and then
-// ended would be taken again. The program counts what its calls have done, and that a signal came for each that has ended.
+// TestSignalsDoNotEndCalls makes calls of every kind under a storm of signals whose handler does
+// not restart them. A signal ends a call only if it comes before the call is taken, so however slow
+// the machine is, as many calls are taken as without signals: one that was taken and then ended
+// would be taken again. The program counts what its calls have done, and that a signal came for
+// each that has ended.
 func TestSignalsDoNotEndCalls(t *testing.T) {
 	needs(t, "gcc")
 	bin := compile(t, "interrupted")
@@ -75,7 +79,8 @@ func TestSignalsDoNotEndCalls(t *testing.T) {
 					if n.calls-n.ended != calm.calls || again < -ownCalls || i == 0 && again > ownCalls {
 						t.Errorf("%v, %v: calls were lost, or taken more than once: %+v, and without signals %+v", flags, kinds, n, calm)
 					}
-					// On a busy machine some forks are gone of which the program hears nothing; why is not known. The soak looks for them.
+					// On a busy machine some forks are gone of which the program hears nothing; why
+					// is not known. The soak looks for them.
 					if n.gone > n.ended+ownCalls && (i == 0 || *signalShare > 0) {
 						t.Errorf("%v, %v: %d calls were gone, and the program knows of %d", flags, kinds, n.gone, n.ended)
 					}
@@ -92,8 +97,8 @@ func TestSignalsDoNotEndCalls(t *testing.T) {
 	})
 }
 
-// TestNoCallHappensTwice makes calls that a signal may have made again: one with SA_RESTART, and a stop. With -settle the supervisor takes the care
-// that kernels before Linux 6.18 need.
+// TestNoCallHappensTwice makes calls that a signal may have made again: one with SA_RESTART, and a
+// stop. With -settle the supervisor takes the care that kernels before Linux 6.18 need.
 func TestNoCallHappensTwice(t *testing.T) {
 	needs(t, "gcc")
 	bin := compile(t, "interrupted")
@@ -117,8 +122,9 @@ func TestNoCallHappensTwice(t *testing.T) {
 	})
 }
 
-// TestTakingWaitsForNobody: the thread that takes calls leaves each to others, here an engine that does nothing, and takes the next. Otherwise a
-// signal could end calls for as long as the answer to another takes.
+// TestTakingWaitsForNobody: the thread that takes calls leaves each to others, here an engine that
+// does nothing, and takes the next. Otherwise a signal could end calls for as long as the answer to
+// another takes.
 func TestTakingWaitsForNobody(t *testing.T) {
 	s := &session{eng: &engine{done: make(chan struct{})}, procs: &processes{streams: &procmem.Streams{}}}
 	(&procmem.Memory{S: s.procs.streams}).Watch(true)

@@ -17,9 +17,11 @@ import (
 // sessionEnv marks the processes of a session.
 const sessionEnv = "RDMASIM_EXEC_SESSION"
 
-// janitorPause lies between two looks that find nothing, quietLooks is how many of them there are at the end, and janitorLooks how many there are at
-// all, if processes do not end: they are counted since a busy machine may let the janitor wait for long. newestLooks is how often the newest
-// processes are looked at after a look at all of them that finds nothing, and newestPids how many: together some 50 ms.
+// janitorPause lies between two looks that find nothing, quietLooks is how many of them there are
+// at the end, and janitorLooks how many there are at all, if processes do not end: they are counted
+// since a busy machine may let the janitor wait for long. newestLooks is how often the newest
+// processes are looked at after a look at all of them that finds nothing, and newestPids how many:
+// together some 50 ms.
 const (
 	janitorPause = 20 * time.Millisecond
 	quietLooks   = 3
@@ -53,8 +55,9 @@ func janitor() {
 	_ = os.RemoveAll(dir)
 }
 
-// attend waits for the end of the supervisor, which is orderly if it sends a byte first, and says which processes it had below it. It looks
-// for them from time to time, for a hundredth of a processor's time.
+// attend waits for the end of the supervisor, which is orderly if it sends a byte first, and says
+// which processes it had below it. It looks for them from time to time, for a hundredth of a
+// processor's time.
 func attend() (known family, orderly bool) {
 	known = family{}
 	supervisor := os.Getppid()
@@ -85,8 +88,8 @@ func ownCPU() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// family is the processes of the session that were seen, with their starts. Some of them may have no environment that tells: one that has
-// cleared it, or one that this user may not look into.
+// family is the processes of the session that were seen, with their starts. Some of them may have
+// no environment that tells: one that has cleared it, or one that this user may not look into.
 type family map[int]string
 
 // join has the processes below the supervisor replace those that were known.
@@ -111,7 +114,8 @@ func (f family) kill() (found bool) {
 	return found
 }
 
-// under lists the known processes of a tree and those that they have started since, which are known from then on.
+// under lists the known processes of a tree and those that they have started since, which are known
+// from then on.
 func (f family) under(tree map[int]procEntry) []int {
 	known := func(pid int, p procEntry) bool { return p.start != "" && f[pid] == p.start }
 	l := below(tree, os.Getpid(), known)
@@ -140,8 +144,9 @@ func killMarked(mark string) (found bool) {
 	return found
 }
 
-// killNewest kills those of the processes that were started last, and reports whether there were any. Links of a chain of processes that each
-// start the next one and end are gone when killMarked has got to them, and the newest process is one.
+// killNewest kills those of the processes that were started last, and reports whether there were
+// any. Links of a chain of processes that each start the next one and end are gone when killMarked
+// has got to them, and the newest process is one.
 func killNewest(mark string) (found bool) {
 	for range newestLooks {
 		last := lastPid()
@@ -154,7 +159,8 @@ func killNewest(mark string) (found bool) {
 	return found
 }
 
-// lastPid is the number that the kernel gave to a process or thread last, the fifth field of /proc/loadavg; 0: it does not say.
+// lastPid is the number that the kernel gave to a process or thread last, the fifth field of
+// /proc/loadavg; 0: it does not say.
 func lastPid() int {
 	text, err := os.ReadFile("/proc/loadavg")
 	f := strings.Fields(string(text))
@@ -165,7 +171,8 @@ func lastPid() int {
 	return pid
 }
 
-// killIfMarked kills a process that carries the mark in its environment, and reports whether it does.
+// killIfMarked kills a process that carries the mark in its environment, and reports whether it
+// does.
 func killIfMarked(pid int, mark string) bool {
 	if pid == os.Getpid() {
 		return false
@@ -179,7 +186,8 @@ func killIfMarked(pid int, mark string) bool {
 	return false
 }
 
-// environment is that of the process of a folder of /proc. One that goes on without its main thread shows it with another thread.
+// environment is that of the process of a folder of /proc. One that goes on without its main thread
+// shows it with another thread.
 func environment(dir string) []byte {
 	if env, err := os.ReadFile(dir + "/environ"); err == nil && len(env) > 0 {
 		return env

@@ -15,8 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestHiddenProcessesEnd kills a supervisor whose processes can no longer be found by their environment. Without paging one of them is started
-// when the supervisor has ended and before the janitor looks again, since the janitor is stopped until then; with it none can be.
+// TestHiddenProcessesEnd kills a supervisor whose processes can no longer be found by their
+// environment. Without paging one of them is started when the supervisor has ended and before the
+// janitor looks again, since the janitor is stopped until then; with it none can be.
 func TestHiddenProcessesEnd(t *testing.T) {
 	canListen(t)
 	bin := compile(t, "hidden")
@@ -26,7 +27,8 @@ func TestHiddenProcessesEnd(t *testing.T) {
 	})
 }
 
-// hiddenProcessesEnd has a program start two processes before the supervisor's end, and all others after it.
+// hiddenProcessesEnd has a program start two processes before the supervisor's end, and all others
+// after it.
 func (u user) hiddenProcessesEnd(t *testing.T, all int, args ...string) {
 	t.Helper()
 	ready := filepath.Join(shared(t), "ready")
@@ -63,8 +65,9 @@ func (u user) hiddenProcessesEnd(t *testing.T, all int, args ...string) {
 	}
 }
 
-// waitForLook returns when the janitor of a supervisor has looked at all processes once at least: it reads a file of each, which the kernel
-// counts. A look that began before reads each once more. It returns the janitor's number.
+// waitForLook returns when the janitor of a supervisor has looked at all processes once at least:
+// it reads a file of each, which the kernel counts. A look that began before reads each once more.
+// It returns the janitor's number.
 func waitForLook(t *testing.T, supervisor int) (janitor int) {
 	t.Helper()
 	for _, pid := range descendants(supervisor, supervisor) {
@@ -100,7 +103,8 @@ func stateLetter(pid int) string {
 	return strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))[statState]
 }
 
-// TestFamily: what a known process has started since is known with it, and a process that only has a known one's number is not.
+// TestFamily: what a known process has started since is known with it, and a process that only has
+// a known one's number is not.
 func TestFamily(t *testing.T) {
 	self := os.Getpid()
 	tree := map[int]procEntry{self: {1, "1"}, 1 << 24: {1, "7"}, 1<<24 + 1: {1 << 24, "8"}, 1<<24 + 2: {1, "9"}}

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// killPatience is how long the last processes of a session may take to end, and killPause how long a look at them waits for what
-// has been killed.
+// killPatience is how long the last processes of a session may take to end, and killPause how long
+// a look at them waits for what has been killed.
 const (
 	killPatience = time.Minute
 	killPause    = 200 * time.Microsecond
@@ -28,9 +28,11 @@ func (s *session) killAll() (killed []int) {
 	return killed
 }
 
-// killRest kills what is left of the program's processes: children of this one, or of one of those, since it is their subreaper. It may
-// be a chain of processes that each start another one and end, so that none is there any more when it has been found. So the ended ones stay
-// children until the list has been read, no more are started where the filter sees it, and the list is read again and again.
+// killRest kills what is left of the program's processes: children of this one, or of one of those,
+// since it is their subreaper. It may be a chain of processes that each start another one and end,
+// so that none is there any more when it has been found. So the ended ones stay children until the
+// list has been read, no more are started where the filter sees it, and the list is read again and
+// again.
 func (s *session) killRest() {
 	s.notes.ending.Store(true)
 	for begin := time.Now(); ; {
@@ -65,7 +67,8 @@ func reap() (any bool) {
 	}
 }
 
-// children lists the children of this process, also those that have ended and were not waited for, without except.
+// children lists the children of this process, also those that have ended and were not waited for,
+// without except.
 func children(except int) (l []int, err error) {
 	threads, err := filepath.Glob("/proc/self/task/[0-9]*")
 	if err != nil {

@@ -26,7 +26,8 @@ const (
 	defaultFiles   = 1 << 11
 	// allProcesses is how many times the objects of one process all of them may have.
 	allProcesses = 4
-	// defaultWaiting is how many threads of one process may wait in GET_EVENT: the kernel searches all that wait for each call of any program.
+	// defaultWaiting is how many threads of one process may wait in GET_EVENT: the kernel searches
+	// all that wait for each call of any program.
 	defaultWaiting = 1 << 11
 )
 
@@ -114,8 +115,8 @@ func warning(format string, args ...any) func() {
 	}
 }
 
-// checkFileSize returns an error if files may not be as long as those that programs map (ulimit -f), which count although they
-// are memory.
+// checkFileSize returns an error if files may not be as long as those that programs map (ulimit
+// -f), which count although they are memory.
 func checkFileSize() error {
 	var l unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &l); err != nil || l.Cur >= deviceFileSize {

@@ -145,8 +145,8 @@ func newMachine(cfg *Config) (_ *machine, err error) {
 	return m, nil
 }
 
-// addOtherAddresses tells the connection manager the addresses of this machine, of which programs see the interfaces, but for those of
-// devices.
+// addOtherAddresses tells the connection manager the addresses of this machine, of which programs
+// see the interfaces, but for those of devices.
 func (m *machine) addOtherAddresses(devices []wire.Place) {
 	all, _ := net.InterfaceAddrs()
 	for _, a := range all {
@@ -214,8 +214,8 @@ func (m *machine) number(k *kernel.Device) int {
 	return slices.IndexFunc(m.devs, func(d *device) bool { return d.kern == k })
 }
 
-// addGuests makes the functions of virtual machines. On Ethernet their addresses are those that a device of this number
-// has here, so that programs find them; a guest has to take them.
+// addGuests makes the functions of virtual machines. On Ethernet their addresses are those that a
+// device of this number has here, so that programs find them; a guest has to take them.
 func (m *machine) addGuests(cfg *Config) error {
 	c := cfg.guests()
 	var err error

@@ -11,9 +11,10 @@ import (
 	"github.com/rdmasim/rdmasim/uapi"
 )
 
-// A device that pages on demand has to forget pages before their process changes them. The kernel tells its own devices;
-// here the calls that change a program's memory are told by the filter, and go on when the pages are forgotten. What the
-// call and other threads do meanwhile needs no trust: a translation of a program's memory leads to what is there then.
+// A device that pages on demand has to forget pages before their process changes them. The kernel
+// tells its own devices; here the calls that change a program's memory are told by the filter, and
+// go on when the pages are forgotten. What the call and other threads do meanwhile needs no trust:
+// a translation of a program's memory leads to what is there then.
 
 // Of linux/sched.h, linux/shm.h and asm-generic/mman-common.h.
 const (
@@ -28,8 +29,9 @@ const (
 	everything         uint64 = maxUserAddress
 )
 
-// memoryRules hand over the calls that take memory away, move it, narrow its rights, or share it with a child. Not handed over are
-// those that can only give a program more: the end of the heap that moves is, since its direction does not show.
+// memoryRules hand over the calls that take memory away, move it, narrow its rights, or share it
+// with a child. Not handed over are those that can only give a program more: the end of the heap
+// that moves is, since its direction does not show.
 func memoryRules() []seccomp.Rule {
 	r := []seccomp.Rule{
 		{Nr: unix.SYS_MMAP, Tests: []seccomp.Test{{Arg: 3, Mask: fixed, Value: fixed}}},
@@ -51,7 +53,8 @@ func memoryRules() []seccomp.Rule {
 	return r
 }
 
-// memory answers a call that changes memory. While no program has any that is paged on demand it costs nothing but the notice.
+// memory answers a call that changes memory. While no program has any that is paged on demand it
+// costs nothing but the notice.
 func (n *notifier) memory(x *seccomp.Notif) {
 	if n.ending.Load() && (x.Nr == unix.SYS_FORK || x.Nr == unix.SYS_CLONE || x.Nr == unix.SYS_CLONE3) {
 		_ = n.l.Fail(x.ID, unix.EAGAIN)
@@ -133,7 +136,8 @@ func shrink(p *procmem.Process, end uint64, f func(at, size uint64)) {
 	})
 }
 
-// copied is fork: the pages of private mappings that may be written are no longer the process's own.
+// copied is fork: the pages of private mappings that may be written are no longer the process's
+// own.
 func copied(p *procmem.Process, f func(at, size uint64)) {
 	_ = p.Mappings(func(m *procmem.Mapping) bool {
 		if !m.Shared && m.Rights&mem.Write != 0 {

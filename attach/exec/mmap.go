@@ -78,7 +78,8 @@ func (n *notifier) lookLater(at time.Time) {
 	time.AfterFunc(max(time.Until(at), mmapPause), func() { n.s.eng.do(n.lookAgain) })
 }
 
-// mayGoOn reports whether no other thread's mmap is on its way to the kernel, or has been for too long.
+// mayGoOn reports whether no other thread's mmap is on its way to the kernel, or has been for too
+// long.
 func (w *waiting) mayGoOn(f *file) bool {
 	if f.mapping == nil {
 		return true

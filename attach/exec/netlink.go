@@ -18,12 +18,13 @@ import (
 	"github.com/rdmasim/rdmasim/sim/mem"
 )
 
-// A machine without RDMA has no sockets of NETLINK_RDMA. A program that asks for one gets a netlink socket of another
-// protocol, NETLINK_USERSOCK, which processes use among themselves. What it then sends to the kernel is handed over by the filter and answered
-// from a socket of this process; receiving, polling and closing are the kernel's own affair.
+// A machine without RDMA has no sockets of NETLINK_RDMA. A program that asks for one gets a netlink
+// socket of another protocol, NETLINK_USERSOCK, which processes use among themselves. What it then
+// sends to the kernel is handed over by the filter and answered from a socket of this process;
+// receiving, polling and closing are the kernel's own affair.
 
-// Descriptors of these sockets, by which the filter knows sendmsg on them: it cannot look at a message. The numbers end where
-// select(2) and the usual limit of descriptors do.
+// Descriptors of these sockets, by which the filter knows sendmsg on them: it cannot look at a
+// message. The numbers end where select(2) and the usual limit of descriptors do.
 const (
 	firstNetlinkFD = 992
 	endNetlinkFD   = 1024
@@ -122,7 +123,8 @@ func (t *processes) number(p *kernel.Process) int {
 	return 0
 }
 
-// openNetlink answers socket(AF_NETLINK, ..., NETLINK_RDMA): EPROTONOSUPPORT, as from a kernel without RDMA, where it cannot be made.
+// openNetlink answers socket(AF_NETLINK, ..., NETLINK_RDMA): EPROTONOSUPPORT, as from a kernel
+// without RDMA, where it cannot be made.
 func (n *notifier) openNetlink(x *seccomp.Notif) {
 	n.askedForDevices.Store(true)
 	at, err := freeNetlinkFD(int(x.PID))
@@ -153,7 +155,8 @@ func freeNetlinkFD(tid int) (int, error) {
 	return freeFD(tid, firstNetlinkFD, endNetlinkFD, 0)
 }
 
-// sendNetlink answers sendto and sendmsg: what goes to the kernel by one of these sockets, and nothing else.
+// sendNetlink answers sendto and sendmsg: what goes to the kernel by one of these sockets, and
+// nothing else.
 func (n *notifier) sendNetlink(x *seccomp.Notif) {
 	tid := int(x.PID)
 	port, ok := netlinkPort(tid, int(int32(x.Args[0])))
@@ -187,8 +190,8 @@ func (n *notifier) sendNetlink(x *seccomp.Notif) {
 	})
 }
 
-// ask answers a request: EBUSY while answers to earlier ones of the same socket wait to be read, as a kernel answers a second dump, and ENOBUFS
-// while too much waits for the readers of all sockets.
+// ask answers a request: EBUSY while answers to earlier ones of the same socket wait to be read, as
+// a kernel answers a second dump, and ENOBUFS while too much waits for the readers of all sockets.
 func (n *netlinkServer) ask(request []byte, port uint32, admin bool) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -228,7 +231,8 @@ func (n *netlinkServer) send(port uint32, w *netlinkWaiting) (done bool) {
 	return true
 }
 
-// sendLater sends the rest to readers that take their time, until nothing waits. All share one thread, however many they are.
+// sendLater sends the rest to readers that take their time, until nothing waits. All share one
+// thread, however many they are.
 func (n *netlinkServer) sendLater() {
 	for {
 		time.Sleep(netlinkPause)
@@ -293,7 +297,8 @@ type netlinkSend struct {
 	data []byte
 }
 
-// readNetlink reads a request from a program's memory: EFAULT, EINVAL or EMSGSIZE where it cannot be one.
+// readNetlink reads a request from a program's memory: EFAULT, EINVAL or EMSGSIZE where it cannot
+// be one.
 func readNetlink(p *process, x *seccomp.Notif) (r netlinkSend, err error) {
 	h := msghdr{name: x.Args[4], namelen: uint32(x.Args[5])}
 	iov := []iovec{{base: x.Args[1], n: x.Args[2]}}

@@ -20,7 +20,8 @@ import (
 	"github.com/rdmasim/rdmasim/uapi"
 )
 
-// TestRDMATool has iproute2's rdma show devices, links, objects and statistics while a program has some.
+// TestRDMATool has iproute2's rdma show devices, links, objects and statistics while a program has
+// some.
 func TestRDMATool(t *testing.T) {
 	needs(t, "rdma", "ibv_rc_pingpong")
 	each(t, func(t *testing.T, u user) {
@@ -57,8 +58,9 @@ func TestRDMATool(t *testing.T) {
 	})
 }
 
-// TestNetlinkSocketsOfAProcess has one process open more sockets than there are numbers for: the last ones are refused as by a kernel without
-// RDMA, those before work, and other netlink sockets are as they were.
+// TestNetlinkSocketsOfAProcess has one process open more sockets than there are numbers for: the
+// last ones are refused as by a kernel without RDMA, those before work, and other netlink sockets
+// are as they were.
 func TestNetlinkSocketsOfAProcess(t *testing.T) {
 	needs(t, "gcc")
 	u := users()[0]
@@ -68,7 +70,8 @@ func TestNetlinkSocketsOfAProcess(t *testing.T) {
 	}
 }
 
-// TestLinksNameNoInterfaceOfTheHost has the ports of adapters without a network of their own name no interface, whatever the host has.
+// TestLinksNameNoInterfaceOfTheHost has the ports of adapters without a network of their own name
+// no interface, whatever the host has.
 func TestLinksNameNoInterfaceOfTheHost(t *testing.T) {
 	_, n, _ := netlinkRig(t)
 	for _, d := range n.Devices {
@@ -210,7 +213,8 @@ func TestNetlinkAnswers(t *testing.T) {
 	}
 }
 
-// FuzzNetlink: whatever a program sends, the answers are messages, and of a size that a reader has room for.
+// FuzzNetlink: whatever a program sends, the answers are messages, and of a size that a reader has
+// room for.
 func FuzzNetlink(f *testing.F) {
 	m, s, p := netlinkRig(f)
 	u, _, err := m.devs[0].kern.AllocUcontext(kernel.Caller{}, p, kernel.UcontextReq{TotalBFRegs: 16, LowLatBFRegs: 4})
@@ -237,8 +241,9 @@ func FuzzNetlink(f *testing.F) {
 	})
 }
 
-// TestNetlinkAnswersThatNobodyReads has a program ask and never read: that takes no threads and no descriptors of the session, the program is told,
-// and what it reads later is whole. Dumps in one datagram are as a kernel has them: one at a time.
+// TestNetlinkAnswersThatNobodyReads has a program ask and never read: that takes no threads and no
+// descriptors of the session, the program is told, and what it reads later is whole. Dumps in one
+// datagram are as a kernel has them: one at a time.
 func TestNetlinkAnswersThatNobodyReads(t *testing.T) {
 	_, s, _ := netlinkRig(t)
 	reader, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_USERSOCK)

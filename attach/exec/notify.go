@@ -14,9 +14,10 @@ import (
 	"github.com/rdmasim/rdmasim/attach/exec/seccomp"
 )
 
-// notifier answers the calls that the filter hands over. A call that nobody has taken yet is ended by any signal with a handler
-// (EINTR, or a restart), and one that has been taken by none. So one thread does nothing but take calls: it waits inside the kernel for
-// the next one while others answer.
+// notifier answers the calls that the filter hands over. A call that nobody has taken yet is ended
+// by any signal with a handler (EINTR, or a restart), and one that has been taken by none. So one
+// thread does nothing but take calls: it waits inside the kernel for the next one while others
+// answer.
 type notifier struct {
 	s               *session
 	l               *seccomp.Listener
@@ -31,7 +32,8 @@ type notifier struct {
 	lookAt          time.Time            // when lookAgain will be called; zero: never
 }
 
-// slowCalls is how many calls may wait for the thread that answers the slow ones, before no other is taken.
+// slowCalls is how many calls may wait for the thread that answers the slow ones, before no other
+// is taken.
 const slowCalls = 1024
 
 func newNotifier(s *session, l *seccomp.Listener) *notifier {
@@ -41,8 +43,8 @@ func newNotifier(s *session, l *seccomp.Listener) *notifier {
 // shortSlice is the shortest slice that the scheduler gives, in nanoseconds.
 const shortSlice = 100_000
 
-// requestShortSlice asks the scheduler for a short slice, which lets this thread run soon after each wake-up on a busy CPU, and for no
-// longer than its share (EEVDF, from Linux 6.12 on).
+// requestShortSlice asks the scheduler for a short slice, which lets this thread run soon after
+// each wake-up on a busy CPU, and for no longer than its share (EEVDF, from Linux 6.12 on).
 func requestShortSlice() {
 	a, err := unix.SchedGetAttr(0, 0)
 	if err != nil {
@@ -52,7 +54,8 @@ func requestShortSlice() {
 	_ = unix.SchedSetAttr(0, a, 0)
 }
 
-// run takes calls until no process is left under the filter, or stop. Before Linux 6.11 the end of the last process does not wake it.
+// run takes calls until no process is left under the filter, or stop. Before Linux 6.11 the end of
+// the last process does not wake it.
 func (n *notifier) run() {
 	runtime.LockOSThread()
 	requestShortSlice()
@@ -125,7 +128,8 @@ func (n *notifier) answer(x *seccomp.Notif) {
 	}
 }
 
-// mapping answers an mmap: one that may be of a device file, or one that takes the place of what is mapped.
+// mapping answers an mmap: one that may be of a device file, or one that takes the place of what is
+// mapped.
 func (n *notifier) mapping(x *seccomp.Notif) {
 	flags := x.Args[3]
 	if flags&unix.MAP_TYPE != unix.MAP_SHARED || flags&unix.MAP_ANONYMOUS != 0 {

@@ -12,13 +12,13 @@ import (
 	"github.com/rdmasim/rdmasim/attach/exec/seccomp"
 )
 
-// Files that the filter has to know by their number alone, since it cannot look at what a call is about, get descriptors of numbers that
-// programs rarely have by themselves.
+// Files that the filter has to know by their number alone, since it cannot look at what a call is
+// about, get descriptors of numbers that programs rarely have by themselves.
 
 var errNoNumber = errors.New("no number is left for the descriptor")
 
-// freeFD is a number from first on and below end that a thread has no descriptor of yet, and may have by its limit. The search begins
-// behind first by skip.
+// freeFD is a number from first on and below end that a thread has no descriptor of yet, and may
+// have by its limit. The search begins behind first by skip.
 func freeFD(tid, first, end, skip int) (int, error) {
 	var limit unix.Rlimit
 	if err := unix.Prlimit(tid, unix.RLIMIT_NOFILE, nil, &limit); err != nil {

@@ -61,7 +61,8 @@ func TestOutputThatNobodyReads(t *testing.T) {
 	}
 }
 
-// When the n-th operation on an output fails, the session says so, and the output is whole or not there.
+// When the n-th operation on an output fails, the session says so, and the output is whole or not
+// there.
 func TestEachOperationOnOutputsMayFail(t *testing.T) {
 	canListen(t)
 	for n := 1; ; n++ {

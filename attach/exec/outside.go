@@ -18,9 +18,10 @@ import (
 	"github.com/rdmasim/rdmasim/sim/link"
 )
 
-// With Config.Wire each device has a UDP socket in place of a cable to the next one, or an Ethernet (package wire). The address of the socket
-// is the device's, and an Ethernet address is made of it, as of the address of each peer, so that nobody has to be asked for one; on an
-// Ethernet neighbours are.
+// With Config.Wire each device has a UDP socket in place of a cable to the next one, or an Ethernet
+// (package wire). The address of the socket is the device's, and an Ethernet address is made of it,
+// as of the address of each peer, so that nobody has to be asked for one; on an Ethernet neighbours
+// are.
 
 // checkWire checks what does not go together with a wire.
 func (cfg *Config) checkWire() error {
@@ -75,8 +76,8 @@ func (m *machine) joinWires(hcas []*hca.Device) *network.Network {
 	})
 }
 
-// wireAddress gives a device its address alone, and a neighbour for each address that its socket reaches. There is no link-local
-// address: no socket has it.
+// wireAddress gives a device its address alone, and a neighbour for each address that its socket
+// reaches. There is no link-local address: no socket has it.
 func (m *machine) wireAddress(d *device, w wire.End) error {
 	own := linkLocalOf(d.hca.Identity().MAC)
 	d.kern.SetNeighbours(func(_ uint16, ip netip.Addr) (kernel.MAC, bool) {
@@ -117,14 +118,15 @@ func (e *engine) passTime() {
 	}
 }
 
-// A busy device's frames wait for others, so that one call of the kernel takes many: for as many frames, or rounds of work.
+// A busy device's frames wait for others, so that one call of the kernel takes many: for as many
+// frames, or rounds of work.
 const (
 	enoughFrames = 48
 	enoughRounds = 6
 )
 
-// flushWires sends what devices have sent, when nothing is left to do or it is much. A peer may tell a program of it, which then finds
-// the bytes in its memory.
+// flushWires sends what devices have sent, when nothing is left to do or it is much. A peer may
+// tell a program of it, which then finds the bytes in its memory.
 func (e *engine) flushWires(idle bool) {
 	for _, w := range e.m.wires {
 		n := w.Queued()

@@ -23,8 +23,9 @@ import (
 	"github.com/rdmasim/rdmasim/roce/pcap"
 )
 
-// networkArg makes the test binary two sessions, of a server and of a client, in a network namespace whose loopback interface has the
-// addresses of both: the flags and the program of each, as words with spaces between.
+// networkArg makes the test binary two sessions, of a server and of a client, in a network
+// namespace whose loopback interface has the addresses of both: the flags and the program of each,
+// as words with spaces between.
 const networkArg = "exec-network"
 
 // Addresses of the sessions.
@@ -148,7 +149,8 @@ func (u user) sessionsOnWire(t *testing.T, serverFlags, server, clientFlags, cli
 	return string(out)
 }
 
-// TestSessionsOnAWire: programs of two sessions, each with a socket of its own, connect by addresses and move right bytes.
+// TestSessionsOnAWire: programs of two sessions, each with a socket of its own, connect by
+// addresses and move right bytes.
 func TestSessionsOnAWire(t *testing.T) {
 	canListen(t)
 	needs(t, "ibv_rc_pingpong", "ib_write_bw", "ib_send_lat", "rping", "ucmatose", "udaddy")
@@ -182,7 +184,8 @@ const (
 	clientLAN = "dgram:5002-5001@"
 )
 
-// TestSessionsOnAnEthernet: the same by frames of an Ethernet, on which sessions ask for each other; by IPv6 and with loss, too.
+// TestSessionsOnAnEthernet: the same by frames of an Ethernet, on which sessions ask for each
+// other; by IPv6 and with loss, too.
 func TestSessionsOnAnEthernet(t *testing.T) {
 	canListen(t)
 	needs(t, "ibv_rc_pingpong", "ib_write_bw", "rping", "ibv_ud_pingpong")
@@ -224,8 +227,8 @@ func TestIPv6SessionsOnAWire(t *testing.T) {
 	}
 }
 
-// TestLossOnAWire: what one session loses of what it sends and receives is sent again; its capture has the frames of both directions,
-// as they are on the wire.
+// TestLossOnAWire: what one session loses of what it sends and receives is sent again; its capture
+// has the frames of both directions, as they are on the wire.
 func TestLossOnAWire(t *testing.T) {
 	canListen(t)
 	needs(t, "ibv_rc_pingpong")

@@ -14,12 +14,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Some programs look for the address of a device among those of the machine's interfaces, or use TCP to it. With Config.OwnNetwork they
-// run in a network namespace of their own, in which each device has an interface with its addresses. What is sent there stays in the
-// namespace; RDMA traffic does not pass these interfaces. Those of InfiniBand devices have the names and addresses of IP that IPoIB's have, and
-// the hardware addresses of Ethernet.
+// Some programs look for the address of a device among those of the machine's interfaces, or use
+// TCP to it. With Config.OwnNetwork they run in a network namespace of their own, in which each
+// device has an interface with its addresses. What is sent there stays in the namespace; RDMA
+// traffic does not pass these interfaces. Those of InfiniBand devices have the names and addresses
+// of IP that IPoIB's have, and the hardware addresses of Ethernet.
 
-// firstInterface is the index of the first device's interface: 1 is the loopback interface of any namespace.
+// firstInterface is the index of the first device's interface: 1 is the loopback interface of any
+// namespace.
 const firstInterface = 2
 
 // prefixBits is the length of the prefix of the devices' network.
@@ -46,8 +48,8 @@ func (m *machine) ownInterfaces() (l []ownInterface) {
 	return l
 }
 
-// ownNetworkAttr are the attributes of a child that has a network namespace. Who is not root gets it with a user namespace, in which the
-// user has the same number.
+// ownNetworkAttr are the attributes of a child that has a network namespace. Who is not root gets
+// it with a user namespace, in which the user has the same number.
 func ownNetworkAttr(attr *syscall.SysProcAttr) {
 	attr.Cloneflags = unix.CLONE_NEWNET
 	if uid, gid := os.Geteuid(), os.Getegid(); uid != 0 {
@@ -76,7 +78,8 @@ func makeOwnNetwork(all []ownInterface) error {
 	return nil
 }
 
-// make makes the interface of a kind that the kernel has: of neither does a packet leave the namespace.
+// make makes the interface of a kind that the kernel has: of neither does a packet leave the
+// namespace.
 func (i *ownInterface) make() error {
 	a := netlink.NewLinkAttrs()
 	a.Name, a.Index, a.HardwareAddr = i.Name, i.Index, i.MAC

@@ -77,7 +77,8 @@ type armedCQ struct {
 	arm prm.ArmWord
 }
 
-// neverArmed is not a valid arm word. The first one may be zero, and must differ from what is there.
+// neverArmed is not a valid arm word. The first one may be zero, and must differ from what is
+// there.
 const neverArmed = prm.ArmWord(0xffffffff)
 
 var _ uverbs.Pages = (*file)(nil)
@@ -257,7 +258,8 @@ func (u *uarPage) remove(q *uverbs.QP, k int) {
 	}
 }
 
-// removeLast removes the last element that is meant. A file that ends removes its queues from the newest on, which are the last.
+// removeLast removes the last element that is meant. A file that ends removes its queues from the
+// newest on, which are the last.
 func removeLast[T any](l []T, meant func(T) bool) []T {
 	for i := len(l) - 1; i >= 0; i-- {
 		if meant(l[i]) {

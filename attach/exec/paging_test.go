@@ -20,7 +20,8 @@ var (
 // pagingSessions are the flags of sessions, and the schemes in which faults are reported.
 var pagingSessions = [][]string{{}, {"-path-calls"}, {"-copy-queues"}, {"-memory-scheme"}, {"-profile", "generic-roce"}}
 
-// TestPaging runs a program that changes its memory in every way between operations of the device on it, and checks each byte.
+// TestPaging runs a program that changes its memory in every way between operations of the device
+// on it, and checks each byte.
 //
 //	go test ./attach/exec -run '^TestPaging$' -paging.steps 100000 -paging.seed 42
 func TestPaging(t *testing.T) {
@@ -34,8 +35,8 @@ func TestPaging(t *testing.T) {
 	})
 }
 
-// TestCallsTakePages makes every call that the filter hands over because it takes pages from a device, and looks for it in the files of
-// the counters.
+// TestCallsTakePages makes every call that the filter hands over because it takes pages from a
+// device, and looks for it in the files of the counters.
 func TestCallsTakePages(t *testing.T) {
 	needs(t, "gcc")
 	bin := compile(t, "paging")
@@ -46,8 +47,8 @@ func TestCallsTakePages(t *testing.T) {
 	})
 }
 
-// TestPagesThatWereRead has the device read memory that nobody has touched, and then write it: on kernels that share one page of zeroes, and
-// on those that give each read a page.
+// TestPagesThatWereRead has the device read memory that nobody has touched, and then write it: on
+// kernels that share one page of zeroes, and on those that give each read a page.
 func TestPagesThatWereRead(t *testing.T) {
 	needs(t, "gcc")
 	bin := compile(t, "paging")
@@ -58,8 +59,8 @@ func TestPagesThatWereRead(t *testing.T) {
 	})
 }
 
-// TestPagingRace has threads change memory, also by calls that make no sense, while the device accesses it. Another program of the
-// session does not notice.
+// TestPagingRace has threads change memory, also by calls that make no sense, while the device
+// accesses it. Another program of the session does not notice.
 func TestPagingRace(t *testing.T) {
 	needs(t, "gcc")
 	bin := compile(t, "paging")
@@ -98,7 +99,8 @@ func TestCountersAreNobodysToChange(t *testing.T) {
 	})
 }
 
-// TestWithoutPaging takes on-demand paging away: programs see no capability and no counters, and the filter nothing of their memory.
+// TestWithoutPaging takes on-demand paging away: programs see no capability and no counters, and
+// the filter nothing of their memory.
 func TestWithoutPaging(t *testing.T) {
 	needs(t, "ibv_devinfo", "gcc")
 	u := users()[0]

@@ -50,8 +50,9 @@ func nofollow(x *seccomp.Notif) bool {
 	return false
 }
 
-// absolute is the path of a call as seen from the root. A relative one begins at a folder that the program has open or is in; below
-// one of the tree the kernel finds everything but device files. False: the path does not concern the tree.
+// absolute is the path of a call as seen from the root. A relative one begins at a folder that the
+// program has open or is in; below one of the tree the kernel finds everything but device files.
+// False: the path does not concern the tree.
 func absolute(t *tree.Tree, x *seccomp.Notif, name string) (string, bool) {
 	if strings.HasPrefix(name, "/") || name == "" {
 		return name, name != ""
@@ -127,7 +128,8 @@ func (n *notifier) path(x *seccomp.Notif) {
 	}
 }
 
-// readlink answers with where a link leads. What the tree has as a link to a changing file is a file for programs.
+// readlink answers with where a link leads. What the tree has as a link to a changing file is a
+// file for programs.
 func (n *notifier) readlink(x *seccomp.Notif, f tree.Found, p *procmem.Process) {
 	at := pathArg(x.Nr) + 1
 	var b [unix.PathMax]byte
@@ -167,8 +169,9 @@ func cString(p *procmem.Process, addr uint64) (string, bool) {
 	return "", false
 }
 
-// open answers an open of a file of a device. The kernel hands nobody a descriptor of O_PATH (fget in seccomp_handle_addfd): one for reading
-// does all that such a descriptor does. Files below /sys cannot be written, as where they are mounted.
+// open answers an open of a file of a device. The kernel hands nobody a descriptor of O_PATH (fget
+// in seccomp_handle_addfd): one for reading does all that such a descriptor does. Files below /sys
+// cannot be written, as where they are mounted.
 func (n *notifier) open(x *seccomp.Notif, f tree.Found, flags uint64) {
 	if flags&unix.O_PATH != 0 {
 		flags &= unix.O_CLOEXEC | unix.O_DIRECTORY | unix.O_NOFOLLOW

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// TestPortCounters: the files in hw_counters say what `rdma statistic` says, and count. A device without the register ROCE_ACCL has no
-// counters of it.
+// TestPortCounters: the files in hw_counters say what `rdma statistic` says, and count. A device
+// without the register ROCE_ACCL has no counters of it.
 func TestPortCounters(t *testing.T) {
 	canListen(t)
 	needs(t, "ib_write_lat", "rdma")
@@ -44,7 +44,8 @@ func TestPortCounters(t *testing.T) {
 	}
 }
 
-// checkCounters compares the file of -counters with what files in hw_counters of mlx5_0 said before the end, in order of their names.
+// checkCounters compares the file of -counters with what files in hw_counters of mlx5_0 said before
+// the end, in order of their names.
 func checkCounters(t *testing.T, name, files string) {
 	t.Helper()
 	text, err := os.ReadFile(name)

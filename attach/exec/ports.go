@@ -13,8 +13,9 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// portFiles are the files of ports that change when a tester takes a link down or has the subnet manager give something else. They
-// lie in the work folder, and links lead there from what programs see. The engine's thread owns it.
+// portFiles are the files of ports that change when a tester takes a link down or has the subnet
+// manager give something else. They lie in the work folder, and links lead there from what programs
+// see. The engine's thread owns it.
 type portFiles struct {
 	m       *machine
 	ports   [][]tree.Port // as the files say, by device
@@ -95,8 +96,8 @@ func (f *portFiles) close() {
 	f.watched = nil
 }
 
-// sessionWire is the network in the hands of a program of the session. What a change of link or subnet gives to ports at once, their
-// files say before any program hears of it.
+// sessionWire is the network in the hands of a program of the session. What a change of link or
+// subnet gives to ports at once, their files say before any program hears of it.
 type sessionWire struct {
 	*network.Remote
 	s         *session

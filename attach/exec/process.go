@@ -195,8 +195,8 @@ func (c *caller) Hold(fd int) (uverbs.Inode, func(), error) {
 	return uverbs.Inode{Dev: st.Dev, Ino: st.Ino}, func() { _ = unix.Close(n) }, nil
 }
 
-// checkNotPath says EBADF for a descriptor that is not open or was opened with O_PATH: calls that take files do not take
-// those (fdget).
+// checkNotPath says EBADF for a descriptor that is not open or was opened with O_PATH: calls that
+// take files do not take those (fdget).
 func checkNotPath(tid, fd int) error {
 	flags, err := fdFlags(tid, fd)
 	if err == nil && flags&unix.O_PATH != 0 {
@@ -205,7 +205,8 @@ func checkNotPath(tid, fd int) error {
 	return err
 }
 
-// fdFlags are the flags that the file behind a descriptor of a thread was opened with, or has been given since: EBADF when there is none.
+// fdFlags are the flags that the file behind a descriptor of a thread was opened with, or has been
+// given since: EBADF when there is none.
 func fdFlags(tid, fd int) (uint64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/fdinfo/%d", tid, fd))
 	if err != nil {

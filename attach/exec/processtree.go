@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// Where fields stand in /proc/PID/stat, after the name of the program: state, parent, number of threads, start (proc_pid_stat(5)).
+// Where fields stand in /proc/PID/stat, after the name of the program: state, parent, number of
+// threads, start (proc_pid_stat(5)).
 const (
 	statState   = 0
 	statParent  = 1
@@ -23,7 +24,8 @@ type procEntry struct {
 	start  string // in clock ticks since the machine was started
 }
 
-// processTree is all processes that have not ended, by their numbers. Everybody may see so much of each.
+// processTree is all processes that have not ended, by their numbers. Everybody may see so much of
+// each.
 func processTree() map[int]procEntry {
 	tree := map[int]procEntry{}
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
@@ -53,7 +55,8 @@ func descendants(root, except int) []int {
 	return below(processTree(), except, func(pid int, _ procEntry) bool { return pid == root })
 }
 
-// below lists the processes of a tree of which a parent, or one of its parents, is a root, without except and those below it.
+// below lists the processes of a tree of which a parent, or one of its parents, is a root, without
+// except and those below it.
 func below(tree map[int]procEntry, except int, root func(int, procEntry) bool) (l []int) {
 	for pid := range tree {
 		for p, n := pid, 0; p > 1 && n < 1000 && p != except; n++ {

@@ -30,7 +30,8 @@ type program struct {
 	everybody, once bool
 }
 
-// mpi is what both MPIs need to run in a test: the rank chooses the device, and root may be the user.
+// mpi is what both MPIs need to run in a test: the rank chooses the device, and root may be the
+// user.
 const mpi = `export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 HOME=/tmp UCX_TLS=%s,self; exec mpirun.%s -np 2 %s sh -c 'UCX_NET_DEVICES=mlx5_$((${OMPI_COMM_WORLD_RANK:-$PMI_RANK})):1 exec "$0"' RING`
 
 var foreignPrograms = []program{
@@ -103,8 +104,8 @@ func (u user) runProgram(t *testing.T, p *program) {
 	}
 }
 
-// TestMPICrossesTheCable: by the recipe of docs/exec.md two ranks send all bytes of the ring over the cable, and the end of -v says how many
-// packets; through shared memory they send none.
+// TestMPICrossesTheCable: by the recipe of docs/exec.md two ranks send all bytes of the ring over
+// the cable, and the end of -v says how many packets; through shared memory they send none.
 func TestMPICrossesTheCable(t *testing.T) {
 	canListen(t)
 	needs(t, "mpirun.openmpi")
@@ -155,7 +156,8 @@ func ring(t *testing.T, mpirun string) string {
 	return path
 }
 
-// TestTableOfPrograms: docs/programs.md has a row for each program, with the version that -update-programs found.
+// TestTableOfPrograms: docs/programs.md has a row for each program, with the version that
+// -update-programs found.
 func TestTableOfPrograms(t *testing.T) {
 	const file = "../../docs/programs.md"
 	page, err := os.ReadFile(file)

@@ -7,7 +7,8 @@ import (
 	"sync"
 )
 
-// maxReasons is how many different reasons of refused calls are said: a program can make up numbers that they contain.
+// maxReasons is how many different reasons of refused calls are said: a program can make up numbers
+// that they contain.
 const maxReasons = 1000
 
 // refusals says the reason of a refused call once.

@@ -12,8 +12,9 @@ import (
 )
 
 // rights gives the kernel model the capabilities of the thread that makes a call. CAP_NET_RAW is
-// the thread's; status is what wholeStatus says of it. A limit on locked memory counts when the process has a lower one than the
-// session began with: a plain machine's own is often too low for a single queue.
+// the thread's; status is what wholeStatus says of it. A limit on locked memory counts when the
+// process has a lower one than the session began with: a plain machine's own is often too low for a
+// single queue.
 func (t *processes) rights(p *process, tid int, status string) error {
 	caps, err := strconv.ParseUint(statusValue(status, "CapEff:"), 16, 64)
 	if err != nil {
@@ -63,8 +64,8 @@ func threadStatus(tid int, key string) (string, error) {
 	return "", fmt.Errorf("thread %d: status without %s", tid, key)
 }
 
-// wholeStatus is the status of a thread. The kernel composes it anew for each open file, and so a call reads it once; package os would ask
-// three times as many system calls for it.
+// wholeStatus is the status of a thread. The kernel composes it anew for each open file, and so a
+// call reads it once; package os would ask three times as many system calls for it.
 func wholeStatus(tid int) (string, error) {
 	fd, err := openAgain("/proc/"+strconv.Itoa(tid)+"/status", unix.O_RDONLY)
 	if err != nil {

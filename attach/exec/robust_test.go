@@ -130,7 +130,8 @@ func TestOneSentenceSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
-// TestInterruptedBeforeTheStart: a signal that comes while the session is made is not lost, and nothing is left of the session.
+// TestInterruptedBeforeTheStart: a signal that comes while the session is made is not lost, and
+// nothing is left of the session.
 func TestInterruptedBeforeTheStart(t *testing.T) {
 	canListen(t)
 	each(t, func(t *testing.T, u user) {
@@ -141,7 +142,8 @@ func TestInterruptedBeforeTheStart(t *testing.T) {
 	})
 }
 
-// TestStoppedBeforeTheStart asks a session to end whose child was stopped before it could become the program.
+// TestStoppedBeforeTheStart asks a session to end whose child was stopped before it could become
+// the program.
 func TestStoppedBeforeTheStart(t *testing.T) {
 	canListen(t)
 	for range 200 { // how long the child is there depends on the machine
@@ -162,7 +164,8 @@ func TestStoppedBeforeTheStart(t *testing.T) {
 	t.Skip("needs a look at the child before it becomes the program, and none of 200 sessions left time for one")
 }
 
-// stopChild stops the child of a supervisor before it becomes the program, and reports false when the session is over before.
+// stopChild stops the child of a supervisor before it becomes the program, and reports false when
+// the session is over before.
 func stopChild(supervisor int, over <-chan error) bool {
 	isChild := func(pid int) bool {
 		b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
@@ -191,7 +194,8 @@ func stopChild(supervisor int, over <-chan error) bool {
 	}
 }
 
-// TestIgnoredHangup: what nohup starts goes on after SIGHUP, and the program finds the signal ignored, as without a supervisor.
+// TestIgnoredHangup: what nohup starts goes on after SIGHUP, and the program finds the signal
+// ignored, as without a supervisor.
 func TestIgnoredHangup(t *testing.T) {
 	canListen(t)
 	signal.Ignore(syscall.SIGHUP, syscall.SIGINT) // a child of this process inherits it
@@ -206,7 +210,8 @@ func TestIgnoredHangup(t *testing.T) {
 	}
 }
 
-// TestSignalsToTheSupervisor opens folders while signals interrupt the system calls of the supervisor.
+// TestSignalsToTheSupervisor opens folders while signals interrupt the system calls of the
+// supervisor.
 func TestSignalsToTheSupervisor(t *testing.T) {
 	needs(t, "ibv_devices")
 	bin := compile(t, "signals")
@@ -385,8 +390,8 @@ func withEnv(v string) (l []string) {
 	return l
 }
 
-// TestProcessesWithoutTheirMainThreadEnd ends a session whose processes go on without their main thread, after SIGTERM, with
-// the program, and after a supervisor that is killed.
+// TestProcessesWithoutTheirMainThreadEnd ends a session whose processes go on without their main
+// thread, after SIGTERM, with the program, and after a supervisor that is killed.
 func TestProcessesWithoutTheirMainThreadEnd(t *testing.T) {
 	canListen(t)
 	bin := compile(t, "mainless")
@@ -429,7 +434,8 @@ func TestProcessesWithoutTheirMainThreadEnd(t *testing.T) {
 	})
 }
 
-// TestChainsOfProcessesEnd ends a session in which no process lives for long, but for the chains that they make.
+// TestChainsOfProcessesEnd ends a session in which no process lives for long, but for the chains
+// that they make.
 func TestChainsOfProcessesEnd(t *testing.T) {
 	canListen(t)
 	bin := compile(t, "hops")

@@ -17,7 +17,8 @@ const (
 	userModeOnly   = 1      // UFFD_USER_MODE_ONLY
 )
 
-// Numbers of calls of other kinds, which a 64-bit program can make too (asm/unistd_32.h and unistd_x32.h).
+// Numbers of calls of other kinds, which a 64-bit program can make too (asm/unistd_32.h and
+// unistd_x32.h).
 const (
 	ioctl32       = 54
 	userfaultfd32 = 374
@@ -33,8 +34,8 @@ const (
 	endOffset        = deviceFileSize
 )
 
-// rules is the filter: what the supervisor has to see, and what would stop it. With paths it answers path
-// calls too, and with odp it sees what changes the memory of programs.
+// rules is the filter: what the supervisor has to see, and what would stop it. With paths it
+// answers path calls too, and with odp it sees what changes the memory of programs.
 func rules(paths, odp bool) []seccomp.Rule {
 	r := []seccomp.Rule{
 		{Nr: unix.SYS_IOCTL, Tests: []seccomp.Test{{Arg: 1, Value: rdmaIoctl}}, Ret: seccomp.Notify},
@@ -67,8 +68,9 @@ func rules(paths, odp bool) []seccomp.Rule {
 		seccomp.Rule{Nr: unix.SYS_STATX, Tests: []seccomp.Test{{Arg: 2, Mask: unix.AT_EMPTY_PATH, Value: 0}}, Ret: seccomp.Notify})
 }
 
-// faultRules refuse what would give a program the page faults of the kernel: while it does not answer them, the device would
-// wait for it. The kernel itself gives them to privileged programs only, and answers others so.
+// faultRules refuse what would give a program the page faults of the kernel: while it does not
+// answer them, the device would wait for it. The kernel itself gives them to privileged programs
+// only, and answers others so.
 func faultRules() []seccomp.Rule {
 	call := []seccomp.Test{{Arg: 0, Mask: userModeOnly, Value: 0}}
 	ioctl := []seccomp.Test{{Arg: 1, Value: userfaultfdNew}, {Arg: 2, Mask: userModeOnly, Value: 0}}

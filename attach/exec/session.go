@@ -57,8 +57,8 @@ type outputs struct {
 // killed. A *UsageError is a mistake of the caller; another error means that the
 // program did not run, or that an output could not be written.
 //
-// Signals that ask for an end are passed on to the program. The end of the context ends what is done before the program is
-// started, with outfile.ErrInterrupted, and nothing later.
+// Signals that ask for an end are passed on to the program. The end of the context ends what is
+// done before the program is started, with outfile.ErrInterrupted, and nothing later.
 func Run(ctx context.Context, cfg *Config) (status int, err error) {
 	if len(cfg.Args) == 0 {
 		return 0, &UsageError{errors.New("the program to run is missing: rdmasim exec [flags] -- PROGRAM [ARGUMENT...]")}

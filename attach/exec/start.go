@@ -263,7 +263,8 @@ func (s *started) takeReads(fd int) {
 	}
 }
 
-// watchFiles adds to what filesWereRead knows of the files that lie elsewhere: those that change with a port, and counters that are still 0.
+// watchFiles adds to what filesWereRead knows of the files that lie elsewhere: those that change
+// with a port, and counters that are still 0.
 func (s *started) watchFiles(m *machine, devices []tree.Device) {
 	if s.reads < 0 {
 		return

@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// What the supervisor has to say on stderr it says beside its other work: the reader, a terminal that is stopped or a pipe that nobody empties,
-// may take as long as it likes, and neither programs nor the end of a session wait for it.
+// What the supervisor has to say on stderr it says beside its other work: the reader, a terminal
+// that is stopped or a pipe that nobody empties, may take as long as it likes, and neither programs
+// nor the end of a session wait for it.
 
 // maxUnsaid is how many lines may wait to be said. Later ones are left out, and counted.
 const maxUnsaid = 1 << 16
@@ -82,7 +83,8 @@ func (p *speaker) speak() {
 	}
 }
 
-// finish waits until all is said, but not long after somebody asks for the end, or has asked for it.
+// finish waits until all is said, but not long after somebody asks for the end, or has asked for
+// it.
 func (p *speaker) finish(signals <-chan os.Signal, asked bool) {
 	p.mu.Lock()
 	quiet := p.quiet

@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestNobodyReadsStderr: programs go on, and a session ends when it is asked to, while what the supervisor has to say has no reader.
+// TestNobodyReadsStderr: programs go on, and a session ends when it is asked to, while what the
+// supervisor has to say has no reader.
 func TestNobodyReadsStderr(t *testing.T) {
 	needs(t, "ibv_devinfo")
 	for _, c := range []struct {

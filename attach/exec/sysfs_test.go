@@ -53,8 +53,8 @@ func walk() int {
 	return 0
 }
 
-// TestFunctionOfADevice: programs come from the class to the PCI function by any kind of path, as root, who has mounts, and as others, for whom
-// path calls are answered.
+// TestFunctionOfADevice: programs come from the class to the PCI function by any kind of path, as
+// root, who has mounts, and as others, for whom path calls are answered.
 func TestFunctionOfADevice(t *testing.T) {
 	canListen(t)
 	if used, _ := filepath.Glob("/sys/devices/pci0001:*"); used != nil {
@@ -101,7 +101,8 @@ func TestHostBesideTheFunctions(t *testing.T) {
 	}
 }
 
-// TestTrafficCounters: the counters of ports count what has passed the cable, once the programs have ended.
+// TestTrafficCounters: the counters of ports count what has passed the cable, once the programs
+// have ended.
 func TestTrafficCounters(t *testing.T) {
 	canListen(t)
 	needs(t, "ib_write_lat")

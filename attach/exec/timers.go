@@ -8,8 +8,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// timers are the connection manager's (cm.Timers). They belong to the host, and go by the time of the programs, which is real: a device
-// that has much to do lets virtual time run ahead of it.
+// timers are the connection manager's (cm.Timers). They belong to the host, and go by the time of
+// the programs, which is real: a device that has much to do lets virtual time run ahead of it.
 type timers struct {
 	eng *engine // of the session, before a program runs
 }

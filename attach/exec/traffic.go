@@ -9,14 +9,16 @@ import (
 	"github.com/rdmasim/rdmasim/sim/link"
 )
 
-// trafficPeriod is how old the counters of a port are at most, as those of hw_counters of a kernel (RDMA_HW_STATS_DEFAULT_LIFESPAN). They
-// change with each message, and a file costs 10 us.
+// trafficPeriod is how old the counters of a port are at most, as those of hw_counters of a kernel
+// (RDMA_HW_STATS_DEFAULT_LIFESPAN). They change with each message, and a file costs 10 us.
 const trafficPeriod = 10 * time.Millisecond
 
-// wordsOf is how many bytes a word of port_xmit_data and port_rcv_data has (pma_cnt_ext_assign of mlx5_ib).
+// wordsOf is how many bytes a word of port_xmit_data and port_rcv_data has (pma_cnt_ext_assign of
+// mlx5_ib).
 const wordsOf = 4
 
-// trafficCounters are those of the folder counters that the model has. A device's own count what goes through its loopback, as do those of mlx5.
+// trafficCounters are those of the folder counters that the model has. A device's own count what
+// goes through its loopback, as do those of mlx5.
 var trafficCounters = []struct {
 	name string
 	of   func(h *hca.Counters, l *link.Counters) uint64
@@ -42,7 +44,8 @@ func (c *counterFiles) showTraffic() {
 	}
 }
 
-// showTraffic brings the counters of ports up to date when it is time for it, or now, and returns how long it is until then.
+// showTraffic brings the counters of ports up to date when it is time for it, or now, and returns
+// how long it is until then.
 func (e *engine) showTraffic(now bool) time.Duration {
 	if left := trafficPeriod - time.Since(e.trafficAt); left > 0 && !now {
 		return left

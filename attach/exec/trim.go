@@ -10,16 +10,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A device file is sparse, and so long that a program which writes to it, in place of storing to the pages that it maps, could
-// fill it with as much memory as it likes. What lies outside the pages of the device is taken back.
+// A device file is sparse, and so long that a program which writes to it, in place of storing to
+// the pages that it maps, could fill it with as much memory as it likes. What lies outside the
+// pages of the device is taken back.
 
-// trimPeriod is how often device files are looked at, and trimSlack how many pages more than those of the device they may have.
+// trimPeriod is how often device files are looked at, and trimSlack how many pages more than those
+// of the device they may have.
 const (
 	trimPeriod = time.Second
 	trimSlack  = 256
 )
 
-// trim takes back what programs wrote to their device files. It runs beside the engine's thread, since a long file takes a while.
+// trim takes back what programs wrote to their device files. It runs beside the engine's thread,
+// since a long file takes a while.
 func (t *files) trim() {
 	var holes []func()
 	t.s.eng.do(func() {

@@ -18,8 +18,8 @@ type uarLog struct {
 	lines []*uarLine   // not told yet, in order: the first is open
 }
 
-// uarText writes a line for each store: number, device, UAR page, bfreg, half, kind, and the bytes, of a doorbell or of
-// the pushed WQE.
+// uarText writes a line for each store: number, device, UAR page, bfreg, half, kind, and the bytes,
+// of a doorbell or of the pushed WQE.
 type uarText struct {
 	w *bufio.Writer
 	n int
@@ -37,7 +37,8 @@ type uarLine struct {
 	open      bool
 }
 
-// add logs a store, of which the device has had the first bytes. Write errors show when the log is flushed.
+// add logs a store, of which the device has had the first bytes. Write errors show when the log is
+// flushed.
 func (l *uarLog) add(x uarLine) *uarLine {
 	x.b = bytes.Clone(x.b)
 	l.lines = append(l.lines, &x)

@@ -14,7 +14,8 @@ import (
 	"github.com/rdmasim/rdmasim/attach/network"
 )
 
-// diags are a session of programs of infiniband-diags on a fabric of so many devices, and what each wrote.
+// diags are a session of programs of infiniband-diags on a fabric of so many devices, and what each
+// wrote.
 func (u user) diags(t *testing.T, devices int, commands ...string) (out []string) {
 	t.Helper()
 	const mark = "== status"
@@ -64,7 +65,8 @@ func wants(t *testing.T, what, out, expressions string) {
 
 func deviceGUID(k int) string { return fmt.Sprintf("0x%016x", network.Identity(k).GUID) }
 
-// fabricLinks are the lines by which ibnetdiscover -p shows the links of a fabric, from both ends: of a cable, or of a switch.
+// fabricLinks are the lines by which ibnetdiscover -p shows the links of a fabric, from both ends:
+// of a cable, or of a switch.
 func fabricLinks(devices int) (lines []string) {
 	end := func(kind string, lid, port int, guid string) string {
 		return fmt.Sprintf("%s %d %d %s", kind, lid, port, guid)
@@ -83,8 +85,8 @@ func fabricLinks(devices int) (lines []string) {
 	return lines
 }
 
-// TestFabricAsToolsSeeIt: the programs of infiniband-diags find the fabric that is simulated, by directed routes, by LIDs and by the subnet
-// administrator.
+// TestFabricAsToolsSeeIt: the programs of infiniband-diags find the fabric that is simulated, by
+// directed routes, by LIDs and by the subnet administrator.
 func TestFabricAsToolsSeeIt(t *testing.T) {
 	needsDiags(t)
 	each(t, func(t *testing.T, u user) {
@@ -150,7 +152,8 @@ func TestSwitchAsToolsSeeIt(t *testing.T) {
 	}
 }
 
-// TestPortCountersByTools: perfquery counts the packets of a program, at both ends and at the switch, and sets counters to 0.
+// TestPortCountersByTools: perfquery counts the packets of a program, at both ends and at the
+// switch, and sets counters to 0.
 func TestPortCountersByTools(t *testing.T) {
 	needsDiags(t)
 	needs(t, "ibv_rc_pingpong")

@@ -14,11 +14,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Threads in GET_EVENT wait in a call that the supervisor has taken, which signals do not end. So they are looked at now and then, beside the
-// engine's thread: programs may have thousands of them, and no other program waits for that.
+// Threads in GET_EVENT wait in a call that the supervisor has taken, which signals do not end. So
+// they are looked at now and then, beside the engine's thread: programs may have thousands of them,
+// and no other program waits for that.
 
-// signalLook is how often threads in GET_EVENT are looked at, lookShare the most of its time that the look may take (one part in so many), and
-// fullLook after how many looks the kernel is asked about each: it searches all that wait for each answer. For mostLooks looks another thread may
+// signalLook is how often threads in GET_EVENT are looked at, lookShare the most of its time that
+// the look may take (one part in so many), and fullLook after how many looks the kernel is asked
+// about each: it searches all that wait for each answer. For mostLooks looks another thread may
 // take the signal that a wait may have to end for.
 const (
 	signalLook = 20 * time.Millisecond
@@ -127,9 +129,11 @@ func (t *channels) interrupt() {
 	}
 }
 
-// chooseFor ends the waits of those threads that may have been given a signal of their process. The kernel gives it to one thread that does not
-// block it: the one that the signal was sent to or whose child has ended, or else any other (complete_signal of kernel/signal.c). A restart is the
-// answer for that thread alone: others would see its number. So where it may be one of several, all are told EINTR.
+// chooseFor ends the waits of those threads that may have been given a signal of their process. The
+// kernel gives it to one thread that does not block it: the one that the signal was sent to or
+// whose child has ended, or else any other (complete_signal of kernel/signal.c). A restart is the
+// answer for that thread alone: others would see its number. So where it may be one of several, all
+// are told EINTR.
 func chooseFor(l []calling, candidates int, over map[uint64]waitEnd) {
 	end := mayHaveSignal
 	if candidates == 1 {
@@ -140,8 +144,8 @@ func chooseFor(l []calling, candidates int, over map[uint64]waitEnd) {
 	}
 }
 
-// othersMayTake reports whether a thread of the process that does not wait for an event may have been given its signal, and has not come to take it: one
-// that waits for a CPU or in a vfork.
+// othersMayTake reports whether a thread of the process that does not wait for an event may have
+// been given its signal, and has not come to take it: one that waits for a CPU or in a vfork.
 func othersMayTake(pid, except int) bool {
 	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/[0-9]*", pid))
 	for _, t := range threads {

@@ -42,9 +42,10 @@ func (t *files) watch() {
 	}
 }
 
-// reap ends what programs have closed. The engine's thread reads the notices itself, before it takes what has been stored to
-// registers: the kernel gives notice before waitpid tells a program of the end of a process, so that what the program then asks of
-// that process's queues finds them gone.
+// reap ends what programs have closed. The engine's thread reads the notices itself, before it
+// takes what has been stored to registers: the kernel gives notice before waitpid tells a program
+// of the end of a process, so that what the program then asks of that process's queues finds them
+// gone.
 func (t *files) reap() {
 	for {
 		n, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(t.inotify), uintptr(unsafe.Pointer(&t.notices[0])), uintptr(len(t.notices)))
@@ -72,10 +73,12 @@ func (t *files) reap() {
 	}
 }
 
-// noticed are the events of files that are watched: a description was opened, by way of /proc, or closed.
+// noticed are the events of files that are watched: a description was opened, by way of /proc, or
+// closed.
 const noticed = unix.IN_OPEN | unix.IN_CLOSE_WRITE | unix.IN_CLOSE_NOWRITE
 
-// notice is an event of a watch: a description of its file was opened, or it was closed and could be written by.
+// notice is an event of a watch: a description of its file was opened, or it was closed and could
+// be written by.
 type notice struct {
 	watch           int
 	opened, written bool
@@ -106,8 +109,8 @@ func (t *files) end(wd int) {
 	}
 }
 
-// endUnused ends the files and buffers that no process of the session has any more, after events were lost or a file has
-// had several descriptions.
+// endUnused ends the files and buffers that no process of the session has any more, after events
+// were lost or a file has had several descriptions.
 func (t *files) endUnused() {
 	watches := map[int]uverbs.Inode{}
 	t.s.eng.do(func() {
@@ -118,8 +121,8 @@ func (t *files) endUnused() {
 			}
 		}
 	})
-	// Twice, since a process may have given one to another that was looked at before. One that is on its way in a message
-	// is not seen.
+	// Twice, since a process may have given one to another that was looked at before. One that is
+	// on its way in a message is not seen.
 	used := map[uverbs.Inode]bool{}
 	for range 2 {
 		if !inodesOf(descendants(os.Getpid(), t.s.started.janitor), used) {
@@ -141,7 +144,8 @@ func (t *files) endUnused() {
 	})
 }
 
-// inodesOf adds the files that processes have open or mapped. It reports false if it could not look at one.
+// inodesOf adds the files that processes have open or mapped. It reports false if it could not look
+// at one.
 func inodesOf(pids []int, to map[uverbs.Inode]bool) bool {
 	for _, pid := range pids {
 		if err := inodesOfOne(pid, to); err != nil && !gone(err) {
@@ -153,7 +157,8 @@ func inodesOf(pids []int, to map[uverbs.Inode]bool) bool {
 
 func gone(err error) bool { return errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) }
 
-// inodesOfOne asks the threads in turn: one that has ended, maybe the main one, has no files, and root owns what /proc has of it.
+// inodesOfOne asks the threads in turn: one that has ended, maybe the main one, has no files, and
+// root owns what /proc has of it.
 func inodesOfOne(pid int, to map[uverbs.Inode]bool) error {
 	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	if err != nil {

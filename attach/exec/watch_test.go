@@ -34,7 +34,8 @@ func TestNotices(t *testing.T) {
 	}
 }
 
-// TestReopenedFiles: a device file ends with its last descriptor, also if it was opened again by way of /proc.
+// TestReopenedFiles: a device file ends with its last descriptor, also if it was opened again by
+// way of /proc.
 func TestReopenedFiles(t *testing.T) {
 	needs(t, "ibv_devices")
 	bin := compile(t, "reopened")
@@ -47,7 +48,8 @@ func TestReopenedFiles(t *testing.T) {
 	})
 }
 
-// TestFilesInUse looks for memory files of this process: one that is open, one that is only mapped, one that is closed.
+// TestFilesInUse looks for memory files of this process: one that is open, one that is only mapped,
+// one that is closed.
 func TestFilesInUse(t *testing.T) {
 	var files [3]*memfd
 	for i := range files {
@@ -72,7 +74,8 @@ func TestFilesInUse(t *testing.T) {
 	}
 }
 
-// TestFilesOfAProcessWithoutItsMainThread looks for a memory file that only another thread has open.
+// TestFilesOfAProcessWithoutItsMainThread looks for a memory file that only another thread has
+// open.
 func TestFilesOfAProcessWithoutItsMainThread(t *testing.T) {
 	m, err := newMemfd(pageSize)
 	if err != nil {
@@ -104,7 +107,8 @@ func TestFilesOfAProcessWithoutItsMainThread(t *testing.T) {
 	}
 }
 
-// TestEndIsHeardFirst: what a process had is gone when waitpid has returned, also for a request that is posted right after it.
+// TestEndIsHeardFirst: what a process had is gone when waitpid has returned, also for a request
+// that is posted right after it.
 func TestEndIsHeardFirst(t *testing.T) {
 	canListen(t)
 	needs(t, "ibv_devinfo")

@@ -17,8 +17,8 @@ import (
 // maxSocket is the longest path of a socket (sockaddr_un).
 const maxSocket = 107
 
-// wireSocket is where programs of the session reach the wire: in its work folder, which the janitor removes. Empty: the name of
-// that folder is too long for a socket.
+// wireSocket is where programs of the session reach the wire: in its work folder, which the janitor
+// removes. Empty: the name of that folder is too long for a socket.
 func (s *started) wireSocket() string {
 	if p := filepath.Join(s.work.Path, "wire"); len(p) <= maxSocket {
 		return p
@@ -34,7 +34,8 @@ func (s *started) wireEnv() []string {
 	return nil
 }
 
-// serveWire lets programs of the session's user watch and disturb the wire, one at a time, until stop.
+// serveWire lets programs of the session's user watch and disturb the wire, one at a time, until
+// stop.
 func (s *session) serveWire() (stop func(), err error) {
 	path := s.started.wireSocket()
 	if path == "" {
@@ -77,7 +78,8 @@ func (s *session) logf(format string, a ...any) {
 // settling is how many rounds of work are waited for before a tester's next step.
 const settling = 4096
 
-// settle carries out what programs have stored to registers, and what devices do at once of it. It runs on the engine's thread.
+// settle carries out what programs have stored to registers, and what devices do at once of it. It
+// runs on the engine's thread.
 func (e *engine) settle() {
 	e.reap()
 	for range settling {
@@ -89,6 +91,6 @@ func (e *engine) settle() {
 	e.streams.Flush()
 }
 
-// enterSettled is enter after settle: what a program has posted before it asks for something of the wire has left its device, as it
-// has on a real one.
+// enterSettled is enter after settle: what a program has posted before it asks for something of the
+// wire has left its device, as it has on a real one.
 func (e *engine) enterSettled() (leave func()) { return e.enterAfter(e.settle) }

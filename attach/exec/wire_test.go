@@ -18,8 +18,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs/remotewire"
 )
 
-// wireArg makes the test binary a program that disturbs the wire of its session while a shell runs a script, or without one
-// takes a link down.
+// wireArg makes the test binary a program that disturbs the wire of its session while a shell runs
+// a script, or without one takes a link down.
 const wireArg = "exec-wire"
 
 // testWire drops the third request of what the script sends and records what is sent.
@@ -73,7 +73,8 @@ func testWire(args []string) int {
 	return 0
 }
 
-// TestWire: a program of the session records and disturbs what libmlx5 of other programs has the devices send.
+// TestWire: a program of the session records and disturbs what libmlx5 of other programs has the
+// devices send.
 func TestWire(t *testing.T) {
 	canListen(t)
 	needs(t, "ibv_rc_pingpong")
@@ -153,7 +154,8 @@ func TestWireIsPrivate(t *testing.T) {
 	})
 }
 
-// TestWireOfALongFolder: where a socket has no room in the temporary folder a session does without the wire.
+// TestWireOfALongFolder: where a socket has no room in the temporary folder a session does without
+// the wire.
 func TestWireOfALongFolder(t *testing.T) {
 	canListen(t)
 	dir := shared(t) + "/" + strings.Repeat("x", 90)

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestProgramsWithoutRDMA: a program that neither uses the devices nor reads their files is named, and others are not.
+// TestProgramsWithoutRDMA: a program that neither uses the devices nor reads their files is named,
+// and others are not.
 func TestProgramsWithoutRDMA(t *testing.T) {
 	canListen(t)
 	each(t, func(t *testing.T, u user) {

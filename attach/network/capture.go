@@ -22,7 +22,8 @@ type capture struct {
 	whole []byte // the present frame
 }
 
-// Captured counts the frames of a capture: those in the file with their bytes, and those that the limit left out.
+// Captured counts the frames of a capture: those in the file with their bytes, and those that the
+// limit left out.
 type Captured struct{ Frames, Bytes, LeftOut uint64 }
 
 // write adds a frame, or leaves it out when there is no room for it or was none for an earlier one.

@@ -9,15 +9,16 @@ import (
 // faults are the rules that act on frames.
 type faults struct{ script fault.Script }
 
-// Plan carries out what a file of faults says of frames and links. Events beside the wire have nothing here that
-// they could name, and are refused.
+// Plan carries out what a file of faults says of frames and links. Events beside the wire have
+// nothing here that they could name, and are refused.
 func (n *Network) Plan(p *fault.Plan) error {
 	return n.PlanFor(p, fault.Target{Cannot: func(fault.EventKind) string {
 		return "programs and devices are not the simulator's own; only frames and links are"
 	}})
 }
 
-// PlanFor is Plan where the target, whose ports are the network's, has what events name; they are the caller's.
+// PlanFor is Plan where the target, whose ports are the network's, has what events name; they are
+// the caller's.
 func (n *Network) PlanFor(p *fault.Plan, t fault.Target) error {
 	for _, x := range n.ports {
 		t.Ports = append(t.Ports, x.link.Name())

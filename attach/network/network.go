@@ -1,5 +1,6 @@
-// Package network joins simulated devices that real software uses: two by a cable, more by a switch, with a subnet
-// manager where the links are InfiniBand. It captures what their ports send, and carries out scripts of faults.
+// Package network joins simulated devices that real software uses: two by a cable, more by a
+// switch, with a subnet manager where the links are InfiniBand. It captures what their ports send,
+// and carries out scripts of faults.
 package network
 
 import (
@@ -62,7 +63,8 @@ func New(e *sim.Engine, p *profile.Profile, devices []*hca.Device) *Network {
 	return n
 }
 
-// NewUnmanaged joins devices as New does. The ports of InfiniBand wait for a subnet manager that is not the model's.
+// NewUnmanaged joins devices as New does. The ports of InfiniBand wait for a subnet manager that is
+// not the model's.
 func NewUnmanaged(e *sim.Engine, p *profile.Profile, devices []*hca.Device) *Network {
 	n := joined(e, p, devices)
 	if n.manager != nil {
@@ -100,7 +102,8 @@ func joined(e *sim.Engine, p *profile.Profile, devices []*hca.Device) *Network {
 	return n
 }
 
-// SwitchGUID is that of the switch, and administratorGUID of the host of the subnet manager: behind those of devices.
+// SwitchGUID is that of the switch, and administratorGUID of the host of the subnet manager: behind
+// those of devices.
 const (
 	SwitchGUID        = 0x0002_c903_0000_01ff
 	administratorGUID = 0x0002_c903_0000_01fe
@@ -115,8 +118,8 @@ func newSwitch(e *sim.Engine, p *profile.Profile) *link.Switch {
 	return sw
 }
 
-// NewManaged joins devices as New does, or InfiniBand devices, however many, by a switch at which a host with the subnet
-// manager and its administrator is too.
+// NewManaged joins devices as New does, or InfiniBand devices, however many, by a switch at which a
+// host with the subnet manager and its administrator is too.
 func NewManaged(e *sim.Engine, p *profile.Profile, devices []*hca.Device) *Network {
 	if !p.Link.InfiniBand {
 		return New(e, p, devices)
@@ -147,9 +150,10 @@ type noSwitch struct{}
 
 func (noSwitch) SetGroup(uint16, []int) {}
 
-// Administrator makes a subnet administrator beside the subnet manager, on the host of the first device, of which QP1 is its way to the
-// others: out sends its answers. The interface of each port is in IPoIB's broadcast group then: joined gets its record. nil: the links
-// are Ethernet, or a host of its own has it.
+// Administrator makes a subnet administrator beside the subnet manager, on the host of the first
+// device, of which QP1 is its way to the others: out sends its answers. The interface of each port
+// is in IPoIB's broadcast group then: joined gets its record. nil: the links are Ethernet, or a
+// host of its own has it.
 func (n *Network) Administrator(out func(to *sa.Peer, m mad.MAD), joined func(*hca.Device, mad.MCMemberRecord)) *sa.Node {
 	if n.manager == nil || n.admin != nil || n.manager.Retired() {
 		return nil
@@ -175,13 +179,14 @@ func (n *Network) Administrator(out func(to *sa.Peer, m mad.MAD), joined func(*h
 // managerPort is the name of the subnet manager's port in captures and scripts of faults.
 const managerPort = "sm"
 
-// AnswerSMInfo answers a request for SMInfo as the subnet manager of the model, on the host of the first device. It reports false for
-// others.
+// AnswerSMInfo answers a request for SMInfo as the subnet manager of the model, on the host of the
+// first device. It reports false for others.
 func (n *Network) AnswerSMInfo(m mad.MAD) bool {
 	return n.manager != nil && n.admin != nil && n.manager.AnswerSMInfo(m, n.devices[0].Identity().GUID)
 }
 
-// Forget says that the host of a device has gone without a word: its port is in no multicast group any more.
+// Forget says that the host of a device has gone without a word: its port is in no multicast group
+// any more.
 func (n *Network) Forget(d *hca.Device) {
 	if n.admin != nil {
 		n.admin.Forget(d)
@@ -218,5 +223,6 @@ func (n *Network) PortCounters(d *hca.Device) func() *link.Counters {
 	return func() *link.Counters { return &link.Counters{} }
 }
 
-// InfiniBand reports whether the links are InfiniBand, whose subnet manager gives the ports their addresses.
+// InfiniBand reports whether the links are InfiniBand, whose subnet manager gives the ports their
+// addresses.
 func (n *Network) InfiniBand() bool { return n.manager != nil }

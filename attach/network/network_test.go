@@ -42,7 +42,8 @@ func TestSubnet(t *testing.T) {
 	}
 }
 
-// TestManagedSubnet: beside the devices, however many, there is the subnet manager with an address of its own.
+// TestManagedSubnet: beside the devices, however many, there is the subnet manager with an address
+// of its own.
 func TestManagedSubnet(t *testing.T) {
 	for n := 1; n <= 3; n++ {
 		_, w, devices := made(t, "connectx-5-ib", n, NewManaged)

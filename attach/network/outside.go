@@ -7,11 +7,12 @@ import (
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
-// OutsidePort is the name, in captures and scripts of faults, of the port by which frames come to a device from outside.
+// OutsidePort is the name, in captures and scripts of faults, of the port by which frames come to a
+// device from outside.
 func OutsidePort(device string) string { return "wire/" + device }
 
-// NewOutside puts each device on a cable of its own, whose other end attach gives to what is outside the simulation. Devices reach each
-// other only by what is there.
+// NewOutside puts each device on a cable of its own, whose other end attach gives to what is
+// outside the simulation. Devices reach each other only by what is there.
 func NewOutside(e *sim.Engine, p *profile.Profile, devices []*hca.Device, attach func(k int, end *link.Port)) *Network {
 	n := &Network{eng: e, prof: p}
 	for k, d := range devices {
@@ -26,8 +27,8 @@ func NewOutside(e *sim.Engine, p *profile.Profile, devices []*hca.Device, attach
 // WirePort is the name of the port by which frames come to devices of guests from outside.
 const WirePort = "wire"
 
-// NewJoined joins Ethernet devices by a switch, of which one port leads to what is outside the simulation: attach is given its end. A single
-// device is at the other end of that cable.
+// NewJoined joins Ethernet devices by a switch, of which one port leads to what is outside the
+// simulation: attach is given its end. A single device is at the other end of that cable.
 func NewJoined(e *sim.Engine, p *profile.Profile, devices []*hca.Device, attach func(end *link.Port)) *Network {
 	n := &Network{eng: e, prof: p}
 	if len(devices) == 1 {

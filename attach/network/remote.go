@@ -10,15 +10,16 @@ import (
 	"github.com/rdmasim/rdmasim/verbs/remotewire"
 )
 
-// Remote is the network in the hands of a tester in another process (remotewire.Wire): a program of the session, or one of a guest.
+// Remote is the network in the hands of a tester in another process (remotewire.Wire): a program of
+// the session, or one of a guest.
 type Remote struct {
 	Tester *Tester
 	// Enter keeps everybody else from the simulation until leave is called.
 	Enter func() (leave func())
 	// Settle has the devices do what they do at once.
 	Settle func()
-	// Quiet is how long no frame comes before a recording is taken for whole, where software sends them that is not part of the
-	// simulation; 0: there is none.
+	// Quiet is how long no frame comes before a recording is taken for whole, where software sends
+	// them that is not part of the simulation; 0: there is none.
 	Quiet time.Duration
 }
 
@@ -53,8 +54,8 @@ func (r *Remote) StartTap() error {
 	return nil
 }
 
-// StopTap waits before for frames that are on their way when the completion is there that they caused: what devices do at
-// once, and what software has yet to send.
+// StopTap waits before for frames that are on their way when the completion is there that they
+// caused: what devices do at once, and what software has yet to send.
 func (r *Remote) StopTap() ([]verbs.WireFrame, error) {
 	r.Settle()
 	if r.Quiet > 0 {

@@ -23,8 +23,8 @@ const (
 // errUnfinished: a recording is longer than there is room for.
 var errUnfinished = errors.New("the recording has no room for more frames")
 
-// Tester is the network in the hands of somebody who watches and disturbs it, beside a plan of faults, whose rules come
-// first and stay.
+// Tester is the network in the hands of somebody who watches and disturbs it, beside a plan of
+// faults, whose rules come first and stay.
 type Tester struct {
 	// Outside has frames that come from outside be in his hands too, beside those of devices.
 	Outside bool
@@ -45,7 +45,8 @@ func (n *Network) NewTester() *Tester {
 	return &Tester{n: n, planned: n.faults.script.Len(), down: map[*link.Port]bool{}}
 }
 
-// Reset undoes what was changed, and returns the GUIDs of the devices, those of software on their network interfaces too.
+// Reset undoes what was changed, and returns the GUIDs of the devices, those of software on their
+// network interfaces too.
 func (t *Tester) Reset() (ports []uint64, subnet bool) {
 	t.order, t.frames, t.bytes = nil, nil, 0
 	t.ClearRules()
@@ -68,7 +69,8 @@ func (t *Tester) Reset() (ports []uint64, subnet bool) {
 	return ports, t.n.manager != nil
 }
 
-// inHand are the ports whose frames a tester has in hand: those of devices. What the subnet manager sends is not his.
+// inHand are the ports whose frames a tester has in hand: those of devices. What the subnet manager
+// sends is not his.
 func (t *Tester) inHand() []port {
 	return slices.DeleteFunc(slices.Clone(t.n.ports), func(p port) bool { return p.guid == 0 && !(t.Outside && p.outside) })
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// TestTesterUndoes: what was changed of links, subnet and rules is undone, and the plan of faults stays.
+// TestTesterUndoes: what was changed of links, subnet and rules is undone, and the plan of faults
+// stays.
 func TestTesterUndoes(t *testing.T) {
 	t.Run("cable", func(t *testing.T) { testUndo(t, New) })
 	t.Run("switch", func(t *testing.T) { testUndo(t, NewManaged) })
@@ -82,8 +83,8 @@ func TestTesterLimits(t *testing.T) {
 	}
 }
 
-// TestSoftwareDevices: an RDMA device in software on a network interface has a GUID that the kernel makes of the interface's MAC. A
-// tester has its link, too. InfiniBand has no such devices.
+// TestSoftwareDevices: an RDMA device in software on a network interface has a GUID that the kernel
+// makes of the interface's MAC. A tester has its link, too. InfiniBand has no such devices.
 func TestSoftwareDevices(t *testing.T) {
 	_, n, _ := made(t, "connectx-5", 2, New)
 	x := n.NewTester()

@@ -54,8 +54,8 @@ func TestCatchUp(t *testing.T) {
 	}
 }
 
-// TestPauseOfAnIdleDevice: a timer that is set after a pause without anything to do counts from then, also where the
-// program comes back before the device is idle again.
+// TestPauseOfAnIdleDevice: a timer that is set after a pause without anything to do counts from
+// then, also where the program comes back before the device is idle again.
 func TestPauseOfAnIdleDevice(t *testing.T) {
 	e := sim.New(sim.Options{})
 	c := New(e, false)
@@ -69,8 +69,8 @@ func TestPauseOfAnIdleDevice(t *testing.T) {
 	}
 }
 
-// TestWorkInPausesBringsNoTimerOn: a device that does something now and then by itself, which takes no real time, does not run ahead of real
-// time by the sum of that.
+// TestWorkInPausesBringsNoTimerOn: a device that does something now and then by itself, which takes
+// no real time, does not run ahead of real time by the sum of that.
 func TestWorkInPausesBringsNoTimerOn(t *testing.T) {
 	const period, steps, pauses = 10 * sim.Millisecond, 10, 100
 	e := sim.New(sim.Options{})
@@ -112,7 +112,8 @@ func TestThrottle(t *testing.T) {
 	}
 }
 
-// TestCatchUpOfAStarvedMachine: where little was due and other programs had the processor meanwhile, the pause passes all the same.
+// TestCatchUpOfAStarvedMachine: where little was due and other programs had the processor
+// meanwhile, the pause passes all the same.
 func TestCatchUpOfAStarvedMachine(t *testing.T) {
 	e := sim.New(sim.Options{})
 	c := New(e, false)
@@ -127,8 +128,8 @@ func TestCatchUpOfAStarvedMachine(t *testing.T) {
 	}
 }
 
-// TestCatchUpEnds: a pause in which the device is found to have had more to do than the simulator can follow is given up,
-// since programs wait meanwhile.
+// TestCatchUpEnds: a pause in which the device is found to have had more to do than the simulator
+// can follow is given up, since programs wait meanwhile.
 func TestCatchUpEnds(t *testing.T) {
 	const step, all = 100 * sim.Nanosecond, 20_000
 	for _, throttle := range []bool{false, true} {
@@ -155,8 +156,8 @@ func TestCatchUpEnds(t *testing.T) {
 	}
 }
 
-// TestBound: virtual time runs ahead of real time by no more than the lead, and what a busy device waits for, it waits for from when it has
-// been found busy.
+// TestBound: virtual time runs ahead of real time by no more than the lead, and what a busy device
+// waits for, it waits for from when it has been found busy.
 func TestBound(t *testing.T) {
 	e := sim.New(sim.Options{})
 	c := New(e, false)

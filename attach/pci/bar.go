@@ -7,11 +7,12 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// healthPeriod is how often the firmware's counter changes. A driver looks once a second, and takes the device for
-// dead when it has seen the same value three times.
+// healthPeriod is how often the firmware's counter changes. A driver looks once a second, and takes
+// the device for dead when it has seen the same value three times.
 const healthPeriod = 10 * sim.Millisecond
 
-// bar is BAR 0 (pcie.Function): the initialisation segment, and behind it the registers of the device.
+// bar is BAR 0 (pcie.Function): the initialisation segment, and behind it the registers of the
+// device.
 type bar struct {
 	*function
 	// arrived counts the writes that the link has brought.

@@ -9,7 +9,8 @@ import (
 	"github.com/rdmasim/rdmasim/uapi"
 )
 
-// BenchmarkRegisterRead is an access to a register, as the guest's processor waits for it: there and back over the socket.
+// BenchmarkRegisterRead is an access to a register, as the guest's processor waits for it: there
+// and back over the socket.
 func BenchmarkRegisterRead(b *testing.B) {
 	s := start(b, config(b, 1, "connectx-5"))
 	g := dial(b, s.Sockets()[0])

@@ -21,8 +21,8 @@ const (
 // nicDisabled is the interface without a driver (MLX5_NIC_IFC_DISABLED).
 const nicDisabled = 1
 
-// maxMailbox is the longest mailbox that is gathered. The page list of a region of 2^30 pages is longer; drivers
-// register such a region with larger pages.
+// maxMailbox is the longest mailbox that is gathered. The page list of a region of 2^30 pages is
+// longer; drivers register such a region with larger pages.
 const maxMailbox = 16 << 20
 
 // commander is the device as its command queue sees it. sim/hca implements it.
@@ -33,13 +33,14 @@ type commander interface {
 	Params() *hca.Params
 }
 
-// commandQueue carries commands from entries in the guest's memory to the device, one after the other. Mailboxes that
-// do not fit into an entry are chains of blocks.
+// commandQueue carries commands from entries in the guest's memory to the device, one after the
+// other. Mailboxes that do not fit into an entry are chains of blocks.
 type commandQueue struct {
 	eng    *sim.Engine
 	bus    pcie.Bus
 	device commander
-	// told is called after each command with its mailboxes; entries that could not be read as a command have none.
+	// told is called after each command with its mailboxes; entries that could not be read as a
+	// command have none.
 	told func(in, out []byte, d prm.CommandDelivery)
 
 	regs    [prm.CommandQueueRegsSize]byte
@@ -64,7 +65,8 @@ func newCommandQueue(e *sim.Engine, b pcie.Bus, d commander, told func(in, out [
 	return q
 }
 
-// reset puts the queue into the state after power-on. A command that is being carried out gets no answer.
+// reset puts the queue into the state after power-on. A command that is being carried out gets no
+// answer.
 func (q *commandQueue) reset() {
 	q.life++
 	q.running, q.waiting = -1, 0
@@ -72,8 +74,9 @@ func (q *commandQueue) reset() {
 	r := prm.CommandQueueRegs(q.regs[:])
 	r.SetLogEntries(logEntries)
 	r.SetLogStride(logStride)
-	// Until a driver gives the queue an address the interface is off (assumed). That is how a driver below which the
-	// function is reset learns of it: its health poll takes this for fatal, and begins anew.
+	// Until a driver gives the queue an address the interface is off (assumed). That is how a
+	// driver below which the function is reset learns of it: its health poll takes this for fatal,
+	// and begins anew.
 	r.SetNICInterface(nicDisabled)
 }
 
@@ -93,7 +96,8 @@ func (q *commandQueue) write(off uint64, v uint32) {
 		r.SetAddressLow(w.AddressLow())
 		r.SetNICInterface(w.NICInterface())
 	case prm.InitSegCommandQueue + 8:
-		// Without an address there is no queue; with another interface the driver has taken this one down.
+		// Without an address there is no queue; with another interface the driver has taken this
+		// one down.
 		if q.base() != 0 && r.NICInterface() == 0 {
 			q.waiting |= v
 			q.next()

@@ -23,7 +23,8 @@ func reset(t *testing.T, log *said) (*Server, *guest) {
 	return s, g
 }
 
-// TestBrokenEntries: an entry that cannot be read as a command is answered with a delivery status, and nothing runs.
+// TestBrokenEntries: an entry that cannot be read as a command is answered with a delivery status,
+// and nothing runs.
 func TestBrokenEntries(t *testing.T) {
 	log := new(said)
 	_, g := reset(t, log)
@@ -118,7 +119,8 @@ func TestManyEntries(t *testing.T) {
 	}
 }
 
-// TestQueueThatMoves: a doorbell before there is a queue does nothing, and a command is answered where it was read.
+// TestQueueThatMoves: a doorbell before there is a queue does nothing, and a command is answered
+// where it was read.
 func TestQueueThatMoves(t *testing.T) {
 	cfg := config(t, 1, "connectx-5")
 	s := start(t, cfg)
@@ -187,7 +189,8 @@ func countOf(log *said, what string) (n int) {
 	return n
 }
 
-// TestResetEndsDriversWork: a function-level reset, and one by the monitor, end the driver's work; the next one begins anew.
+// TestResetEndsDriversWork: a function-level reset, and one by the monitor, end the driver's work;
+// the next one begins anew.
 func TestResetEndsDriversWork(t *testing.T) {
 	for name, reset := range map[string]func(g *guest) error{
 		"FLR": func(g *guest) error {

@@ -9,13 +9,15 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// combineLines is how many pushes can be under way at a time. A core of x86 has 10 to 12 such buffers. (assumed)
+// combineLines is how many pushes can be under way at a time. A core of x86 has 10 to 12 such
+// buffers. (assumed)
 const combineLines = 8
 
-// combiner puts the stores of a BlueFlame push together again. A core that stores a WQE to memory that is mapped
-// write-combining sends whole lines; a monitor passes on each of its stores, of at most 8 bytes. The combiner holds a
-// store to the start of a bfreg's half until the rest of its WQE has come, something else is written or read, or
-// the time to hold it has passed. Nothing tells a doorbell from the first store of a push, so that doorbells wait as long.
+// combiner puts the stores of a BlueFlame push together again. A core that stores a WQE to memory
+// that is mapped write-combining sends whole lines; a monitor passes on each of its stores, of at
+// most 8 bytes. The combiner holds a store to the start of a bfreg's half until the rest of its WQE
+// has come, something else is written or read, or the time to hold it has passed. Nothing tells a
+// doorbell from the first store of a push, so that doorbells wait as long.
 type combiner struct {
 	f     *function
 	hold  time.Duration // in wall time, from the last store
@@ -42,7 +44,8 @@ func newCombiner(f *function) *combiner {
 	return c
 }
 
-// write takes a store to BAR 0, and reports whether it holds it. One that it does not hold pushes out what it has.
+// write takes a store to BAR 0, and reports whether it holds it. One that it does not hold pushes
+// out what it has.
 func (c *combiner) write(off uint64, p []byte) bool {
 	a := c.uar.Decode(off)
 	if off < firstUARPage || a.Kind != prm.UARKindBF || len(p) != prm.DoorbellSize || off%prm.DoorbellSize != 0 {
@@ -96,7 +99,8 @@ func (c *combiner) look(t sim.Time) {
 	}
 }
 
-// expire sends on what has waited long enough. Virtual time may have run ahead of the guest's, which counts.
+// expire sends on what has waited long enough. Virtual time may have run ahead of the guest's,
+// which counts.
 func (c *combiner) expire(uint64) {
 	c.timer = false
 	wait := time.Duration(0)
@@ -125,7 +129,8 @@ func (c *combiner) flush() {
 	}
 }
 
-// send gives the link what has been put together: whole lines, or a part of one, as a core does that evicts it early.
+// send gives the link what has been put together: whole lines, or a part of one, as a core does
+// that evicts it early.
 func (c *combiner) send(l *combined) {
 	n := l.n
 	l.n = 0

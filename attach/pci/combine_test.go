@@ -12,7 +12,8 @@ import (
 	"github.com/rdmasim/rdmasim/uapi"
 )
 
-// push stores the first n bytes of a WQE at its register, 8 at a time, as a monitor passes on what a processor stores.
+// push stores the first n bytes of a WQE at its register, 8 at a time, as a monitor passes on what
+// a processor stores.
 func (g *guest) push(reg uint64, wqe []byte, n int) {
 	g.t.Helper()
 	for i := 0; i < n; i += 8 {
@@ -45,8 +46,8 @@ func (q *guestQP) wqe(r guestMR, n uint32) []byte {
 	return ring
 }
 
-// TestBlueFlame: pushes whose stores arrive one by one are pushes, what stays in pieces is a doorbell, and nothing is
-// lost, whatever else is written between.
+// TestBlueFlame: pushes whose stores arrive one by one are pushes, what stays in pieces is a
+// doorbell, and nothing is lost, whatever else is written between.
 func TestBlueFlame(t *testing.T) {
 	cfg := config(t, 2, "connectx-5")
 	cfg.BlueFlame = time.Second // none of the pushes ends by time

@@ -18,7 +18,8 @@ const (
 	atMSIX    = atExpress + uapi.PCIExpressCapSize
 )
 
-// Where BAR 0 has the table and the pending bits of MSI-X. sim/hca gives out no register page below 4.
+// Where BAR 0 has the table and the pending bits of MSI-X. sim/hca gives out no register page below
+// 4.
 const (
 	msixTable    = 0x2000
 	msixPending  = 0x3000
@@ -54,8 +55,9 @@ type identity struct {
 // ExpressLink is a link of PCI Express: the code of its speed (3 is 8 GT/s), and its lanes.
 type ExpressLink struct{ Speed, Lanes int }
 
-// LinkOf is the link of a function whose TLPs can use a bandwidth, in bit/s: the oldest with 8 or 16 lanes that carries it, with 128 bits in
-// 130, from PCI Express 3.0 on, as all parts of mlx5 have. Speed and lanes themselves are no values of a profile.
+// LinkOf is the link of a function whose TLPs can use a bandwidth, in bit/s: the oldest with 8 or
+// 16 lanes that carries it, with 128 bits in 130, from PCI Express 3.0 on, as all parts of mlx5
+// have. Speed and lanes themselves are no values of a profile.
 func LinkOf(bandwidth uint64) ExpressLink {
 	for l := (ExpressLink{Speed: 3}); ; l.Speed++ {
 		for l.Lanes = 8; l.Lanes <= 16; l.Lanes *= 2 {
@@ -72,7 +74,8 @@ const lastSpeed = 6
 // GT is the speed in GT/s.
 func (l ExpressLink) GT() int { return 1 << l.Speed }
 
-// ConfigSpace is the configuration space of a device of a resolved profile with BAR 0 at an address, as a driver has set it up, up to its last capability.
+// ConfigSpace is the configuration space of a device of a resolved profile with BAR 0 at an
+// address, as a driver has set it up, up to its last capability.
 func ConfigSpace(p *profile.Profile, bar0, size uint64) []byte {
 	s := newConfigSpace(identity{
 		device: p.Kernel.PCIDevice, revision: p.Kernel.PCIRevision, ib: p.Link.InfiniBand, bar: size,
@@ -142,7 +145,8 @@ func (s *configSpace) busMaster() bool {
 	return uapi.PCIHeader(s.b[:]).Command()&uapi.PCICommandMaster != 0
 }
 
-// write stores p at a place of the space, which is inside, and reports whether that begins a function-level reset.
+// write stores p at a place of the space, which is inside, and reports whether that begins a
+// function-level reset.
 func (s *configSpace) write(off uint64, p []byte) (reset bool) {
 	var asked [configSize]byte
 	copy(asked[off:], p)

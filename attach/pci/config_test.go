@@ -9,7 +9,8 @@ import (
 	"github.com/rdmasim/rdmasim/uapi"
 )
 
-// TestLinksOfProfiles: the link follows from the bandwidth, and is the one that the profile's title names.
+// TestLinksOfProfiles: the link follows from the bandwidth, and is the one that the profile's title
+// names.
 func TestLinksOfProfiles(t *testing.T) {
 	for name, want := range map[string]ExpressLink{
 		"connect-ib": {3, 16}, "connectx-4": {3, 16}, "connectx-4lx": {3, 8}, "connectx-5": {3, 16}, "connectx-6": {3, 16},
@@ -30,7 +31,8 @@ func TestLinksOfProfiles(t *testing.T) {
 	}
 }
 
-// TestConfigSpaceInUse: the space of a device that a driver has set up says where BAR 0 is, and that the function may use the bus.
+// TestConfigSpaceInUse: the space of a device that a driver has set up says where BAR 0 is, and
+// that the function may use the bus.
 func TestConfigSpaceInUse(t *testing.T) {
 	p, err := profile.Load("connectx-5-ib")
 	if err != nil {

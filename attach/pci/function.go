@@ -104,8 +104,8 @@ func (f *function) Reset() {
 	f.powerOn()
 }
 
-// powerOn puts the function into the state after power-on. What it had under way reaches memory before, and nothing
-// does afterwards.
+// powerOn puts the function into the state after power-on. What it had under way reaches memory
+// before, and nothing does afterwards.
 func (f *function) powerOn() {
 	f.hca.Reset()
 	f.m.net.Forget(f.hca)

@@ -22,8 +22,8 @@ import (
 	"github.com/rdmasim/rdmasim/uapi"
 )
 
-// The kit below is a virtual machine and its driver: it maps memory, writes registers and lays real bytes into rings,
-// in the order in which mlx5_core does.
+// The kit below is a virtual machine and its driver: it maps memory, writes registers and lays real
+// bytes into rings, in the order in which mlx5_core does.
 
 // hangs is how long anything may take before the test says that it hangs.
 const hangs = 5 * time.Minute
@@ -343,7 +343,8 @@ func (q *guestEQ) arm() {
 	q.g.check(q.g.c.Write(uapi.VFIORegionBAR0, uint64(q.g.uar)*4096+prm.UAREQArm, db))
 }
 
-// bringUp does what mlx5_core does until the device runs, with the EQs of commands, events and completions.
+// bringUp does what mlx5_core does until the device runs, with the EQs of commands, events and
+// completions.
 func (g *guest) bringUp() {
 	g.t.Helper()
 	g.until("initializing", func() bool { return g.reg(prm.InitSegInitializing)>>31 == 0 })

@@ -11,17 +11,19 @@ import (
 	"github.com/rdmasim/rdmasim/sim/hca"
 )
 
-// Host is a simulation of somebody else that has functions for guests too, such as that of rdmasim exec.
+// Host is a simulation of somebody else that has functions for guests too, such as that of rdmasim
+// exec.
 type Host struct {
 	Clock   *pace.Clock
 	Network *network.Network // of these functions and the host's own devices
-	// Enter takes what is simulated from whoever else uses it. Leave gives it back; then the host carries out what
-	// is due.
+	// Enter takes what is simulated from whoever else uses it. Leave gives it back; then the host
+	// carries out what is due.
 	Enter func() (leave func())
 }
 
-// NewGuests makes functions in a host's simulation. The first is called mlx5_<first> on the host's side. They are off
-// until Serve, and until a guest connects. A *UsageError is a mistake of the caller.
+// NewGuests makes functions in a host's simulation. The first is called mlx5_<first> on the host's
+// side. They are off until Serve, and until a guest connects. A *UsageError is a mistake of the
+// caller.
 func NewGuests(e *sim.Engine, cfg *Config, first int) (*Server, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err

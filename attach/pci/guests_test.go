@@ -50,8 +50,8 @@ func (h *host) run() {
 	}
 }
 
-// TestGuestsOfAHost joins two functions for guests to a device of the host by a switch: the guests reach each other,
-// and the host goes on when they are gone.
+// TestGuestsOfAHost joins two functions for guests to a device of the host by a switch: the guests
+// reach each other, and the host goes on when they are gone.
 func TestGuestsOfAHost(t *testing.T) {
 	cfg := config(t, 2, "connectx-5")
 	log := new(said)

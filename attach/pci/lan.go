@@ -24,7 +24,8 @@ func openLAN(cfg *Config) (*wire.LAN, error) {
 	}})
 }
 
-// lanIdentity is the identity of function k on an Ethernet, on which other sessions may have functions too.
+// lanIdentity is the identity of function k on an Ethernet, on which other sessions may have
+// functions too.
 func (m *machine) lanIdentity(k int) hca.Identity {
 	id := m.lan.GuestIdentity(k)
 	id.Netdev = true

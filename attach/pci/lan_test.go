@@ -26,8 +26,9 @@ func ends() [2]*wire.Place {
 	return [2]*wire.Place{{Kind: wire.KindDgram, Local: a, Remote: b}, {Kind: wire.KindDgram, Local: b, Remote: a}}
 }
 
-// TestGuestsOfTwoSessions: on an Ethernet guests of two sessions write to each other's memory, with frames lost, and their network interfaces
-// get packets of IP, broadcasts, and frames of a VLAN and of RoCE v1; one session has a single function, the other a switch.
+// TestGuestsOfTwoSessions: on an Ethernet guests of two sessions write to each other's memory, with
+// frames lost, and their network interfaces get packets of IP, broadcasts, and frames of a VLAN and
+// of RoCE v1; one session has a single function, the other a switch.
 func TestGuestsOfTwoSessions(t *testing.T) {
 	at := ends()
 	var servers [2]*Server
@@ -99,7 +100,8 @@ func TestGuestsOfTwoSessions(t *testing.T) {
 	}
 }
 
-// TestLANErrors: an Ethernet that cannot be opened leaves nothing behind; QEMU's options name its other end.
+// TestLANErrors: an Ethernet that cannot be opened leaves nothing behind; QEMU's options name its
+// other end.
 func TestLANErrors(t *testing.T) {
 	at := ends()
 	cfg := config(t, 1, "connectx-5")

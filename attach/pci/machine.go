@@ -18,7 +18,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
-// instants is how many instants of virtual time are run at a time, between which others get the lock.
+// instants is how many instants of virtual time are run at a time, between which others get the
+// lock.
 const instants = 256
 
 // machine is all that is simulated: functions and the network between them.
@@ -85,7 +86,8 @@ func (m *machine) logf(format string, args ...any) {
 	}
 }
 
-// enter takes the lock and lets the pause that ends now pass in virtual time. The result is to be called at the end.
+// enter takes the lock and lets the pause that ends now pass in virtual time. The result is to be
+// called at the end.
 func (m *machine) enter() (leave func()) {
 	if m.host != nil {
 		return m.take()
@@ -95,7 +97,8 @@ func (m *machine) enter() (leave func()) {
 	return m.leave
 }
 
-// leave lets the device do what it does at once, and gives the lock back. What takes longer the pacer does.
+// leave lets the device do what it does at once, and gives the lock back. What takes longer the
+// pacer does.
 func (m *machine) leave() {
 	look := m.work()
 	earlier := !look.IsZero() && (m.due.IsZero() || look.Before(m.due)) || m.clock.Err() != nil
@@ -125,7 +128,8 @@ func (m *machine) work() time.Time {
 	return time.Now().Add(wait)
 }
 
-// busy reports whether a guest waits for the answer to a command: such a wait takes virtual time only.
+// busy reports whether a guest waits for the answer to a command: such a wait takes virtual time
+// only.
 func (m *machine) busy() bool {
 	return slices.ContainsFunc(m.fns, func(f *function) bool { return f.queue.busy() })
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/rdmasim/rdmasim/uapi"
 )
 
-// guestNet is the network interface of a function as mlx5e makes it: an SQ, an RQ of 8 buffers, and flow tables that bring
-// what is sent to its address, or to all, to the RQ.
+// guestNet is the network interface of a function as mlx5e makes it: an SQ, an RQ of 8 buffers, and
+// flow tables that bring what is sent to its address, or to all, to the RQ.
 type guestNet struct {
 	g          *guest
 	key        uint32
@@ -129,7 +129,8 @@ func (n *guestNet) post(k int) {
 	prm.QPDBRec(n.g.at(n.rdb, 8)).SetRecv(n.rqPI)
 }
 
-// send sends a packet, of which headers bytes, at most 18, are in the WQE, and waits until it has left.
+// send sends a packet, of which headers bytes, at most 18, are in the WQE, and waits until it has
+// left.
 func (n *guestNet) send(p []byte, headers int) {
 	n.g.t.Helper()
 	out := n.buf + netBuffers*2048
@@ -193,8 +194,9 @@ func (g *guest) setRoCE(on bool) {
 	g.cmd(in)
 }
 
-// TestPacketsBetweenTwoFunctions sends packets between the network interfaces of two virtual machines, beside RoCE on the
-// same wire. A packet to the port of RoCE is for the interface while RoCE is off, and only then. The capture has them all.
+// TestPacketsBetweenTwoFunctions sends packets between the network interfaces of two virtual
+// machines, beside RoCE on the same wire. A packet to the port of RoCE is for the interface while
+// RoCE is off, and only then. The capture has them all.
 func TestPacketsBetweenTwoFunctions(t *testing.T) {
 	cfg := config(t, 2, "connectx-5")
 	cfg.Pcap = filepath.Join(t.TempDir(), "p.pcapng")

@@ -1,15 +1,15 @@
-// Package pci gives virtual machines the simulated adapter as a PCI device (seam 3): an unmodified kernel's mlx5_core
-// and mlx5_ib drive it. A virtual machine monitor that speaks vfio-user, such as QEMU, connects to a socket of each
-// function (package vfiouser) and passes on what its guest reads and writes of the function's registers, the guest's
-// memory and the vectors of its interrupts.
+// Package pci gives virtual machines the simulated adapter as a PCI device (seam 3): an unmodified
+// kernel's mlx5_core and mlx5_ib drive it. A virtual machine monitor that speaks vfio-user, such as
+// QEMU, connects to a socket of each function (package vfiouser) and passes on what its guest reads
+// and writes of the function's registers, the guest's memory and the vectors of its interrupts.
 //
-// The package holds what lies between the protocol and sim/hca: the configuration space, the initialisation
-// segment with the command queue, and the memory of the guest as memory behind a pcie.Link. The device sees the
-// same as in any other run. The guest runs in real time, so that a run is not repeatable: determinism ends at
-// this seam.
+// The package holds what lies between the protocol and sim/hca: the configuration space, the
+// initialisation segment with the command queue, and the memory of the guest as memory behind a
+// pcie.Link. The device sees the same as in any other run. The guest runs in real time, so that a
+// run is not repeatable: determinism ends at this seam.
 //
-// One lock guards all that is simulated. The goroutine of a connection holds it while it carries out a request; the
-// pacer's goroutine takes it when the device has something to do by itself.
+// One lock guards all that is simulated. The goroutine of a connection holds it while it carries
+// out a request; the pacer's goroutine takes it when the device has something to do by itself.
 package pci
 
 import (
@@ -26,18 +26,21 @@ import (
 
 // Config says what to offer, and where.
 type Config struct {
-	// Socket is the path of the socket; with several functions each has its own, Socket.0, Socket.1 and so on.
+	// Socket is the path of the socket; with several functions each has its own, Socket.0, Socket.1
+	// and so on.
 	Socket    string
 	Functions int // joined by a switch, two on Ethernet by a cable
 	// Wire is the Ethernet that the functions are on too; nil: they are alone.
 	Wire *wire.Place
-	// Tester is the path of a socket through which a guest may watch and disturb the wire ("": none). QEMU connects a
-	// port of virtio-serial to it, and package remotewire is what is spoken there.
+	// Tester is the path of a socket through which a guest may watch and disturb the wire ("":
+	// none). QEMU connects a port of virtio-serial to it, and package remotewire is what is spoken
+	// there.
 	Tester  string
 	Profile *profile.Profile
 	Seed    uint64 // of the device's draws
-	// BlueFlame, if not 0, offers the guest BlueFlame: the stores to a register are held for so long, in wall time from
-	// the last one, until they are a whole push. Doorbells are so much later.
+	// BlueFlame, if not 0, offers the guest BlueFlame: the stores to a register are held for so
+	// long, in wall time from the last one, until they are a whole push. Doorbells are so much
+	// later.
 	BlueFlame time.Duration
 	Pcap      string // capture of every port, pcapng in virtual time ("": none)
 	// PcapLimit is after how many bytes of frames the capture ends (0: never).

@@ -234,7 +234,8 @@ func TestRCBetweenTwoFunctions(t *testing.T) {
 	cfg.Logf = log.logf
 	cfg.Pcap = filepath.Join(t.TempDir(), "p.pcapng")
 	var err error
-	// The last packet of the first long write is lost: a timer of the device, in real time, brings it again.
+	// The last packet of the first long write is lost: a timer of the device, in real time, brings
+	// it again.
 	if cfg.Faults, err = fault.Parse("f.yaml", []byte("faults:\n- {opcode: 8, count: 1, do: drop}\n")); err != nil {
 		t.Fatal(err)
 	}
@@ -275,8 +276,8 @@ func TestRCBetweenTwoFunctions(t *testing.T) {
 	}
 }
 
-// TestWindowThatGoesAwayUnderDMA takes memory away that keys still name: by an unmap, by a shorter file, and by the
-// end of bus mastering.
+// TestWindowThatGoesAwayUnderDMA takes memory away that keys still name: by an unmap, by a shorter
+// file, and by the end of bus mastering.
 func TestWindowThatGoesAwayUnderDMA(t *testing.T) {
 	for _, how := range []string{"unmap", "truncate", "bus master"} {
 		t.Run(how, func(t *testing.T) {

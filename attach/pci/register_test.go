@@ -8,7 +8,8 @@ import (
 	"github.com/rdmasim/rdmasim/prm"
 )
 
-// A guest's driver reads the modes of retransmission from ROCE_ACCL, and selects them on RoCE. InfiniBand has no such register.
+// A guest's driver reads the modes of retransmission from ROCE_ACCL, and selects them on RoCE.
+// InfiniBand has no such register.
 func TestRetransmissionModes(t *testing.T) {
 	for name, want := range map[string]prm.Status{"connectx-5": prm.StatusOK, "connectx-5-ib": prm.StatusBadParam} {
 		s := start(t, config(t, 1, name))

@@ -30,8 +30,8 @@ type Server struct {
 	pcap      *outfile.File
 }
 
-// Start makes the functions and their sockets. A *UsageError is a mistake of the caller. The end of the context ends
-// only the wait for the reader of a capture that is a pipe.
+// Start makes the functions and their sockets. A *UsageError is a mistake of the caller. The end of
+// the context ends only the wait for the reader of a capture that is a pipe.
 func Start(ctx context.Context, cfg *Config) (s *Server, err error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -213,8 +213,8 @@ func (s *Server) closeListeners() {
 	}
 }
 
-// Run serves until the context ends. That is how a session ends, and no error. When the sockets are there it calls
-// ready with the options for QEMU.
+// Run serves until the context ends. That is how a session ends, and no error. When the sockets are
+// there it calls ready with the options for QEMU.
 func Run(ctx context.Context, cfg *Config, ready func(options []string)) error {
 	s, err := Start(ctx, cfg)
 	if err != nil {

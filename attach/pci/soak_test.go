@@ -166,8 +166,9 @@ func (w *wild) traffic() {
 	prm.CQDBRec(w.at(w.qp.cq.db, 8)).SetCI(uint32(w.draw.Intn(1 << 24))) // nobody takes the completions
 }
 
-// TestRandomGuest lets two guests do anything with registers, configuration space, the command queue, their queues'
-// memory and their windows. Whatever comes of it, the device answers, and what lies outside the windows stays as it is.
+// TestRandomGuest lets two guests do anything with registers, configuration space, the command
+// queue, their queues' memory and their windows. Whatever comes of it, the device answers, and what
+// lies outside the windows stays as it is.
 func TestRandomGuest(t *testing.T) {
 	log := new(said)
 	cfg := config(t, 2, "connectx-5")

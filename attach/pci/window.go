@@ -15,8 +15,8 @@ var (
 	errMaster = errors.New("the function is not a bus master")
 )
 
-// guestMemory is a window of a guest's memory as the device reaches it (mem.Foreign). As long as the guest has not
-// made the function a bus master nothing is read or written.
+// guestMemory is a window of a guest's memory as the device reaches it (mem.Foreign). As long as
+// the guest has not made the function a bus master nothing is read or written.
 type guestMemory struct {
 	b     []byte
 	space *configSpace

@@ -36,8 +36,8 @@ func tester(t *testing.T, s *Server, devices ...int) *remotewire.Client {
 	return w
 }
 
-// TestWireSocket: a tester sees and disturbs what guests send, beside a plan of faults that stays, and the next one begins
-// anew.
+// TestWireSocket: a tester sees and disturbs what guests send, beside a plan of faults that stays,
+// and the next one begins anew.
 func TestWireSocket(t *testing.T) {
 	cfg := config(t, 2, "connectx-5")
 	cfg.Tester = filepath.Join(t.TempDir(), "w")

@@ -19,9 +19,9 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Bench is a host for the cases of a suite: the processes of one end of each run there, in real time, and what its adapter sends and
-// receives is in a tester's hands. Unlike a Host's, its methods may be called by any goroutine; those that take a thread of the host,
-// by this thread.
+// Bench is a host for the cases of a suite: the processes of one end of each run there, in real
+// time, and what its adapter sends and receives is in a tester's hands. Unlike a Host's, its
+// methods may be called by any goroutine; those that take a thread of the host, by this thread.
 type Bench struct {
 	h       *Host
 	remote  network.Remote
@@ -106,7 +106,8 @@ func (b *Bench) enter() (leave func()) {
 	return func() { close(left) }
 }
 
-// start runs body in a new thread of the host that belongs to no case, and returns what is closed when it has returned.
+// start runs body in a new thread of the host that belongs to no case, and returns what is closed
+// when it has returned.
 func (b *Bench) start(body func(t verbs.Thread)) (done <-chan struct{}) {
 	d := make(chan struct{})
 	b.h.post(func() {
@@ -138,8 +139,8 @@ type Player struct {
 	dead chan struct{}
 }
 
-// Begin starts a process that carries out the commands of package player. Any goroutine may use it, with any thread or none; who
-// began it kills it.
+// Begin starts a process that carries out the commands of package player. Any goroutine may use it,
+// with any thread or none; who began it kills it.
 func (b *Bench) Begin(env map[string]string) (verbs.Player, error) {
 	p := &Player{b: b, work: make(chan func(verbs.Thread)), dead: make(chan struct{})}
 	began := make(chan error, 1)
@@ -275,8 +276,8 @@ func (b *Bench) Wait(t verbs.Thread, f func()) { b.h.Wait(t, f) }
 // ErrDeadline is what Run returns when the body has not returned in time.
 var ErrDeadline = errors.New("the deadline has passed")
 
-// Run runs body in a thread of a process of its own until it returns, and then ends the process, but at the latest after deadline. A
-// panic of body is raised here.
+// Run runs body in a thread of a process of its own until it returns, and then ends the process,
+// but at the latest after deadline. A panic of body is raised here.
 func (b *Bench) Run(deadline time.Duration, body func(verbs.Thread)) error {
 	var (
 		proc    verbs.Process
@@ -287,7 +288,8 @@ func (b *Bench) Run(deadline time.Duration, body func(verbs.Thread)) error {
 		waits   *provider.Thread
 		started = make(chan struct{})
 	)
-	// A thread that is killed while it sleeps is where it would have woken: whoever joins it would wait until then.
+	// A thread that is killed while it sleeps is where it would have woken: whoever joins it would
+	// wait until then.
 	end := func() {
 		over = true
 		waits.Wake(b.h.tb.Engine().Now())

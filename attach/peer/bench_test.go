@@ -80,8 +80,8 @@ func (e *end) write(t *testing.T, far *end, n uint64) verbs.WCStatus {
 	return verbs.WCStatus(v["status0"])
 }
 
-// TestBenches: of two hosts the one's case runs there and the other's process is told what to do from outside. Each sees and disturbs
-// what passes, in both directions.
+// TestBenches: of two hosts the one's case runs there and the other's process is told what to do
+// from outside. Each sees and disturbs what passes, in both directions.
 func TestBenches(t *testing.T) {
 	near, far := bench(t, 1), bench(t, 2)
 	if !near.Has("tap") || near.Has("ipv6") || near.Has("inj.ip") || near.Has("2p") {
@@ -166,7 +166,8 @@ func TestBenches(t *testing.T) {
 	}
 }
 
-// TestBenchOutlivesCases: a body that hangs, one that panics, one whose process dies, and a command that hangs do not end the bench.
+// TestBenchOutlivesCases: a body that hangs, one that panics, one whose process dies, and a command
+// that hangs do not end the bench.
 func TestBenchOutlivesCases(t *testing.T) {
 	b := bench(t, 3)
 	waits := func(th verbs.Thread) {

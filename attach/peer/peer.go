@@ -177,11 +177,12 @@ func (h *Host) Faults() (lines []string) {
 	return lines
 }
 
-// instantsPerLook is how many instants of virtual time are run between two looks at the socket. Without work the thread sleeps at once: the
-// peer may need the CPU to send what is waited for.
+// instantsPerLook is how many instants of virtual time are run between two looks at the socket.
+// Without work the thread sleeps at once: the peer may need the CPU to send what is waited for.
 const instantsPerLook = 16
 
-// A busy device's frames wait for others, so that one call of the kernel takes many: for as many frames, or rounds of work.
+// A busy device's frames wait for others, so that one call of the kernel takes many: for as many
+// frames, or rounds of work.
 const (
 	enoughFrames = 48
 	enoughRounds = 6
@@ -243,7 +244,8 @@ func (h *Host) passTime() {
 	}
 }
 
-// lastRounds is how much of what the device does at once is carried out after the end of a body, such as answers to a peer.
+// lastRounds is how much of what the device does at once is carried out after the end of a body,
+// such as answers to a peer.
 const lastRounds = 64
 
 func (h *Host) finish() {
@@ -255,8 +257,8 @@ func (h *Host) finish() {
 	h.port.Flush()
 }
 
-// flush sends what the device has sent, when nothing is left to do, it is much, or no more has come in a round: what goes on may be a
-// program that polls.
+// flush sends what the device has sent, when nothing is left to do, it is much, or no more has come
+// in a round: what goes on may be a program that polls.
 func (h *Host) flush(idle bool) {
 	n := h.port.Queued()
 	if n == 0 {
@@ -353,8 +355,9 @@ func (h *Host) Wait(t verbs.Thread, f func()) {
 	}
 }
 
-// A device does with a datagram what it does at once: a program that polls memory looks at it in turns meanwhile, and then ever more rarely
-// until the next one comes. Without any it looks each quiet, for the user's sake.
+// A device does with a datagram what it does at once: a program that polls memory looks at it in
+// turns meanwhile, and then ever more rarely until the next one comes. Without any it looks each
+// quiet, for the user's sake.
 const (
 	busy  = 5 * sim.Microsecond
 	turn  = 200 * time.Nanosecond

@@ -22,7 +22,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// loopback is address n of this process among those of the loopback interface, so that tests that run side by side have their own.
+// loopback is address n of this process among those of the loopback interface, so that tests that
+// run side by side have their own.
 func loopback(n int) netip.Addr {
 	pid := os.Getpid()
 	return netip.AddrFrom4([4]byte{127, byte(192 + pid>>8%64), byte(pid), byte(1 + n)})
@@ -131,7 +132,8 @@ func pattern(n int) []byte {
 	return b
 }
 
-// writer writes its memory to the peer's in each round, with an immediate, and waits until the peer has seen it.
+// writer writes its memory to the peer's in each round, with an immediate, and waits until the peer
+// has seen it.
 func writer(s *side, far card) error {
 	for n := range rounds {
 		if _, err := s.buf.WriteAt(s.t, pattern(n), 0); err != nil {
@@ -203,8 +205,8 @@ func both(t *testing.T, w, r *Host) {
 	}
 }
 
-// Two hosts, each with a socket of its own, write to each other's memory; one loses frames of both directions, and its capture has all that
-// it sent and what came.
+// Two hosts, each with a socket of its own, write to each other's memory; one loses frames of both
+// directions, and its capture has all that it sent and what came.
 func TestTwoHosts(t *testing.T) {
 	var file bytes.Buffer
 	w := open(t, 0, func(c *Config) {
@@ -241,7 +243,8 @@ func TestTwoHosts(t *testing.T) {
 	}
 }
 
-// A body that waits for somebody outside does not hold the host up, and is left behind when its user has no more patience.
+// A body that waits for somebody outside does not hold the host up, and is left behind when its
+// user has no more patience.
 func TestInterrupted(t *testing.T) {
 	h := open(t, 2, nil)
 	defer h.Close()
@@ -297,7 +300,8 @@ func TestOpenErrors(t *testing.T) {
 	_ = l.Close()
 }
 
-// The clock of programs is the wall's, and a pause takes as long as it says, however busy the machine is.
+// The clock of programs is the wall's, and a pause takes as long as it says, however busy the
+// machine is.
 func TestWallClock(t *testing.T) {
 	h := open(t, 6, nil)
 	defer h.Close()

@@ -1,8 +1,9 @@
 //go:build linux && amd64
 
-// Package sharedmem moves bytes to and from memory that another process shares with this one. A page of it can be
-// gone although its mapping is there: the kernel takes a page away whose memory is broken, or one that it cannot
-// read from swap, and the other process may have cut the file short. An access is then a SIGBUS.
+// Package sharedmem moves bytes to and from memory that another process shares with this one. A
+// page of it can be gone although its mapping is there: the kernel takes a page away whose memory
+// is broken, or one that it cannot read from swap, and the other process may have cut the file
+// short. An access is then a SIGBUS.
 package sharedmem
 
 import (
@@ -11,11 +12,12 @@ import (
 	"unsafe"
 )
 
-// SurviveFaults makes such an access of the calling goroutine a panic, which Fault knows. A goroutine that calls
-// Copy or Store has called it before.
+// SurviveFaults makes such an access of the calling goroutine a panic, which Fault knows. A
+// goroutine that calls Copy or Store has called it before.
 func SurviveFaults() { debug.SetPanicOnFault(true) }
 
-// Fault is the address of the access that caused what was recovered, and panics again when that was no access.
+// Fault is the address of the access that caused what was recovered, and panics again when that was
+// no access.
 func Fault(recovered any) uintptr {
 	if f, ok := recovered.(interface{ Addr() uintptr }); ok {
 		return f.Addr()
@@ -23,7 +25,8 @@ func Fault(recovered any) uintptr {
 	panic(recovered)
 }
 
-// Copy copies bytes out of shared memory. It reports false, and to may hold a part, when some of it is gone.
+// Copy copies bytes out of shared memory. It reports false, and to may hold a part, when some of it
+// is gone.
 func Copy(to, shared []byte) (ok bool) {
 	defer survive(&ok)
 	copy(to, shared)
@@ -36,8 +39,9 @@ const wordSize = 8
 // lastWordLast is the longest write whose last word becomes visible after the others.
 const lastWordLast = 128
 
-// Store copies b to shared memory; of what may be a completion, an event or a command the last word, behind the
-// rest. It reports false, and a part may be written, when some of the memory is gone.
+// Store copies b to shared memory; of what may be a completion, an event or a command the last
+// word, behind the rest. It reports false, and a part may be written, when some of the memory is
+// gone.
 func Store(shared, b []byte) (ok bool) {
 	defer survive(&ok)
 	k := len(b) - wordSize

@@ -18,7 +18,8 @@ var (
 // leastMemory is what a guest boots with, in MiB; mostMemory is more than any machine has.
 const leastMemory, mostMemory = 256, 1 << 24
 
-// Check says what is wrong with the values, in the words of the flags of rdmasim vm. Memory becomes what QEMU reads.
+// Check says what is wrong with the values, in the words of the flags of rdmasim vm. Memory becomes
+// what QEMU reads.
 func (cfg *Config) Check() error {
 	if strings.Contains(cfg.Kernel, "/") || strings.HasSuffix(cfg.Kernel, ".deb") {
 		if _, err := os.Stat(cfg.Kernel); err != nil {

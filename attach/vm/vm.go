@@ -1,7 +1,8 @@
-// Package vm boots guests under QEMU, emulated or accelerated, with RDMA devices: a Debian kernel of a chosen series, the host's root read-only
-// below a layer in memory, or a user space of the guest's own. The work is that of the scripts in this package, which the lab of
-// Soft-RoCE uses too (scripts/lab); they need bash, busybox, cpio, kmod and xz, and download kernels and, where the system's QEMU
-// is older than 10.1, a QEMU from Debian.
+// Package vm boots guests under QEMU, emulated or accelerated, with RDMA devices: a Debian kernel
+// of a chosen series, the host's root read-only below a layer in memory, or a user space of the
+// guest's own. The work is that of the scripts in this package, which the lab of Soft-RoCE uses too
+// (scripts/lab); they need bash, busybox, cpio, kmod and xz, and download kernels and, where the
+// system's QEMU is older than 10.1, a QEMU from Debian.
 package vm
 
 import (
@@ -30,8 +31,9 @@ type Config struct {
 	Sockets []string
 	// Wire is the socket through which the guest may watch and disturb the wire; empty: it may not.
 	Wire string
-	// Kernel is the series, as 6.12, or newest: the newest that Debian has. A path is that of a kernel of one's own: a package
-	// linux-image-*.deb, or a folder with boot/vmlinuz-* and lib/modules.
+	// Kernel is the series, as 6.12, or newest: the newest that Debian has. A path is that of a
+	// kernel of one's own: a package linux-image-*.deb, or a folder with boot/vmlinuz-* and
+	// lib/modules.
 	Kernel string
 	// UserSpace is empty for the host's root, "newest" for the newest of Debian, or a folder.
 	UserSpace string
@@ -45,7 +47,8 @@ type Config struct {
 	Timeout time.Duration
 	// Net gives the guest an interface of QEMU's own network, on which this machine is 10.0.2.2.
 	Net bool
-	// Forward are TCP ports of this machine's loopback interface that lead to the same ports of the guest (with Net).
+	// Forward are TCP ports of this machine's loopback interface that lead to the same ports of the
+	// guest (with Net).
 	Forward []string
 	// IP has InfiniBand functions have IP addresses.
 	IP bool
@@ -57,8 +60,8 @@ type Config struct {
 	Stdout, Stderr io.Writer
 }
 
-// Run boots the guest and returns the exit status of its command, or 2, with a sentence on Stderr, when a value cannot be or packages
-// are missing here. When ctx ends the guest is ended.
+// Run boots the guest and returns the exit status of its command, or 2, with a sentence on Stderr,
+// when a value cannot be or packages are missing here. When ctx ends the guest is ended.
 func Run(ctx context.Context, cfg *Config) (int, error) {
 	dir, err := unpack()
 	if err != nil {

@@ -52,7 +52,8 @@ func TestGuestWithoutFunctions(t *testing.T) {
 	}
 }
 
-// What --kernel cannot be is said before anything is downloaded, and what is missing of a folder is named.
+// What --kernel cannot be is said before anything is downloaded, and what is missing of a folder is
+// named.
 func TestKernelOfOnesOwn(t *testing.T) {
 	if _, err := exec.LookPath("dpkg-deb"); err != nil {
 		t.Skip("needs dpkg-deb, of Debian")

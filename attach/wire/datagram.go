@@ -13,11 +13,12 @@ const (
 	maxDatagram = 4096 + 128
 )
 
-// maxSegments is how many datagrams a buffer is cut into at most. Linux takes 64, later 128 (UDP_MAX_SEGMENTS).
+// maxSegments is how many datagrams a buffer is cut into at most. Linux takes 64, later 128
+// (UDP_MAX_SEGMENTS).
 const maxSegments = 64
 
-// exactEnough is after how many datagrams whose identification is as Linux fills it in for a socket no other one is taken
-// from a peer.
+// exactEnough is after how many datagrams whose identification is as Linux fills it in for a socket
+// no other one is taken from a peer.
 const exactEnough = 16
 
 // arrived is a datagram with what the kernel says of it.
@@ -67,8 +68,8 @@ func newPeer(addr, own netip.Addr) *peer {
 	return p
 }
 
-// frame makes the frame of a datagram from the peer, with its ICRC checked. It returns nil and the reason for one that is
-// no whole RoCE packet.
+// frame makes the frame of a datagram from the peer, with its ICRC checked. It returns nil and the
+// reason for one that is no whole RoCE packet.
 func (p *peer) frame(pool *roce.Pool, solver *roce.HiddenIPv4, a *arrived) (*roce.Frame, roce.DropReason) {
 	f := pool.Get(p.net + len(a.data))
 	copy(f.B, p.headers[:p.net])

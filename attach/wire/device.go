@@ -14,9 +14,10 @@ import (
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
-// What a queue pair sends before it waits for an answer, in packets, and how often it asks for one. A peer's socket is taken to have the
-// room of our own: 64 packets of a path MTU of 4096, with what the kernel needs beside them, are half of it where net.core.rmem_max is as
-// Linux has it. Soft-RoCE waits behind 128 (RXE_MAX_UNACKED_PSNS of rxe_param.h), too.
+// What a queue pair sends before it waits for an answer, in packets, and how often it asks for one.
+// A peer's socket is taken to have the room of our own: 64 packets of a path MTU of 4096, with what
+// the kernel needs beside them, are half of it where net.core.rmem_max is as Linux has it.
+// Soft-RoCE waits behind 128 (RXE_MAX_UNACKED_PSNS of rxe_param.h), too.
 const (
 	leastWindow = 64
 	mostWindow  = 256
@@ -47,8 +48,9 @@ func (p *Port) Identity(k, most int) hca.Identity {
 	return id
 }
 
-// lanWindow is how many packets a queue pair sends over an Ethernet: the socket of a QEMU has the room that Linux gives without being asked
-// (net.core.rmem_default), of which a frame of 4 KiB takes two pages and what the kernel needs beside them.
+// lanWindow is how many packets a queue pair sends over an Ethernet: the socket of a QEMU has the
+// room that Linux gives without being asked (net.core.rmem_default), of which a frame of 4 KiB
+// takes two pages and what the kernel needs beside them.
 const lanWindow = 24
 
 // Identity implements End.
@@ -73,8 +75,9 @@ func identity(e End, k, most int) hca.Identity {
 	return id
 }
 
-// GuestIdentity is that of function k of a guest on this Ethernet, whose addresses differ from those of guests elsewhere: they are made of the
-// place, and of the Ethernet address of a TAP interface, which each machine draws for itself.
+// GuestIdentity is that of function k of a guest on this Ethernet, whose addresses differ from
+// those of guests elsewhere: they are made of the place, and of the Ethernet address of a TAP
+// interface, which each machine draws for itself.
 func (l *LAN) GuestIdentity(k int) hca.Identity {
 	id := network.Identity(k)
 	h := fnv.New32a()

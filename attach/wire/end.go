@@ -10,12 +10,13 @@ import (
 	"github.com/rdmasim/rdmasim/sim/link"
 )
 
-// End is what a device's cable leads to in place of another device: a UDP socket (Port) or an Ethernet (LAN). It is the Receiver at the far
-// end of the cable. Only one goroutine uses it, the one that runs the simulation.
+// End is what a device's cable leads to in place of another device: a UDP socket (Port) or an
+// Ethernet (LAN). It is the Receiver at the far end of the cable. Only one goroutine uses it, the
+// one that runs the simulation.
 type End interface {
 	link.Receiver
-	// Attach puts it at the far end of a device's cable: Deliver sends frames of the pool there. Whoever is attached to that end hands it
-	// what the device sends (Receive).
+	// Attach puts it at the far end of a device's cable: Deliver sends frames of the pool there.
+	// Whoever is attached to that end hands it what the device sends (Receive).
 	Attach(end *link.Port, pool *roce.Pool)
 	// Name is its place as a flag says it, such as udp:192.0.2.1.
 	Name() string
@@ -25,7 +26,8 @@ type End interface {
 	MTU() int
 	// Allows says whether packets go to an address, and are taken from there.
 	Allows(netip.Addr) bool
-	// Neighbour is the Ethernet address of frames to an IP address; false: nobody there answers. It may wait for an answer.
+	// Neighbour is the Ethernet address of frames to an IP address; false: nobody there answers. It
+	// may wait for an answer.
 	Neighbour(netip.Addr) (roce.MAC, bool)
 	// Identity is that of device k, of at most so many, which has the address.
 	Identity(k, most int) hca.Identity
@@ -33,8 +35,9 @@ type End interface {
 	Alone()
 	// FD is the descriptor that is readable when something has come.
 	FD() int
-	// Fetch takes what has come, without waiting, and reports whether there was any. Deliver gives it to the device, and reports whether a
-	// peer asks for memory that programs may have written since the device last looked: by a READ or an atomic.
+	// Fetch takes what has come, without waiting, and reports whether there was any. Deliver gives
+	// it to the device, and reports whether a peer asks for memory that programs may have written
+	// since the device last looked: by a READ or an atomic.
 	Fetch() bool
 	Deliver() (reads bool)
 	// Queued is how many frames wait for Flush, which sends them.

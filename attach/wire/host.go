@@ -8,8 +8,9 @@ import (
 	"github.com/rdmasim/rdmasim/roce/ether"
 )
 
-// host answers on an Ethernet for a device that has an address of its own and no other host for its packets of IP: to ARP (RFC 826), to
-// neighbour discovery (RFC 4861) and to echo requests (RFC 792, RFC 4443). It remembers who answered it.
+// host answers on an Ethernet for a device that has an address of its own and no other host for its
+// packets of IP: to ARP (RFC 826), to neighbour discovery (RFC 4861) and to echo requests (RFC 792,
+// RFC 4443). It remembers who answered it.
 type host struct {
 	own        netip.Addr
 	mac        roce.MAC
@@ -25,7 +26,8 @@ type neighbour struct {
 	proved time.Time // when it last said so, or did not
 }
 
-// Times after which a neighbour is asked again (30 s is Linux's base_reachable_time), and after which one that did not answer is.
+// Times after which a neighbour is asked again (30 s is Linux's base_reachable_time), and after
+// which one that did not answer is.
 const (
 	neighbourFresh  = 30 * time.Second
 	neighbourSilent = time.Second
@@ -102,8 +104,8 @@ func addresses(b []byte, p *ether.Headers) (from, to netip.Addr) {
 	return netip.AddrFrom16(ip.Src()).Unmap(), netip.AddrFrom16(ip.Dst()).Unmap()
 }
 
-// learn notes where an address is. In passing means that a packet came from there: of a neighbour that has answered, another address is not
-// believed then.
+// learn notes where an address is. In passing means that a packet came from there: of a neighbour
+// that has answered, another address is not believed then.
 func (h *host) learn(a netip.Addr, mac roce.MAC, inPassing bool) {
 	if n := h.last; inPassing && n != nil && n.addr == a && n.mac == mac {
 		return

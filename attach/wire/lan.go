@@ -14,9 +14,10 @@ import (
 	"github.com/rdmasim/rdmasim/sim/link"
 )
 
-// LAN is an Ethernet: the frames of a device as they are, in UDP datagrams, one in each and nothing beside it, which is what QEMU's netdev
-// dgram and the older socket,udp= send (net/dgram.c, net/socket.c), or on a TAP interface of this machine. Where the device has no other
-// host for its packets of IP, this end answers for it (host).
+// LAN is an Ethernet: the frames of a device as they are, in UDP datagrams, one in each and nothing
+// beside it, which is what QEMU's netdev dgram and the older socket,udp= send (net/dgram.c,
+// net/socket.c), or on a TAP interface of this machine. Where the device has no other host for its
+// packets of IP, this end answers for it (host).
 type LAN struct {
 	C Counters
 
@@ -179,7 +180,8 @@ func (l *LAN) queue(f *roce.Frame) {
 	l.out.n++
 }
 
-// sendable says whether a frame of a device with an address of its own can be sent, and counts it if not.
+// sendable says whether a frame of a device with an address of its own can be sent, and counts it
+// if not.
 func (l *LAN) sendable(f *roce.Frame) bool {
 	pk, err := f.Decode()
 	if err != nil || pk.VLAN() != nil || pk.Framing != roce.RoCEv2IPv4 && pk.Framing != roce.RoCEv2IPv6 {
@@ -213,7 +215,8 @@ func (l *LAN) answer(b []byte) {
 // Queued implements End.
 func (l *LAN) Queued() int { return l.out.n }
 
-// Flush implements End. Where the kernel has no room it waits for a moment, as a device waits for its link.
+// Flush implements End. Where the kernel has no room it waits for a moment, as a device waits for
+// its link.
 func (l *LAN) Flush() {
 	all := l.out.frames[:l.out.n]
 	for at := 0; at < len(all); {
@@ -344,7 +347,8 @@ func (l *LAN) deliver(b []byte) *roce.Frame {
 	return f
 }
 
-// rdma puts a packet of RoCE v2 to the device's address on the cable, if it is whole. Padding is left out.
+// rdma puts a packet of RoCE v2 to the device's address on the cable, if it is whole. Padding is
+// left out.
 func (l *LAN) rdma(b []byte) (reads bool) {
 	pk, err := roce.Parse(b)
 	switch {
@@ -373,8 +377,9 @@ func (l *LAN) rdma(b []byte) (reads bool) {
 	return info.Class == roce.ClassReadRequest || info.Class == roce.ClassAtomic
 }
 
-// How long a neighbour may take to answer, and how often it is asked meanwhile: rdma_cm and ibv_modify_qp wait a second
-// (rdma_addr_find_l2_eth_by_grh). Nobody asks for one again that has not answered for as long.
+// How long a neighbour may take to answer, and how often it is asked meanwhile: rdma_cm and
+// ibv_modify_qp wait a second (rdma_addr_find_l2_eth_by_grh). Nobody asks for one again that has
+// not answered for as long.
 const (
 	neighbourPatience = time.Second
 	neighbourTries    = 3
@@ -429,7 +434,8 @@ func (l *LAN) park() {
 	l.Flush()
 }
 
-// Wait waits until there is something to Fetch, in a goroutine of its own, and reports whether there is: Stop ends it.
+// Wait waits until there is something to Fetch, in a goroutine of its own, and reports whether
+// there is: Stop ends it.
 func (l *LAN) Wait() bool {
 	for {
 		p := []unix.PollFd{{Fd: int32(l.eth.fd()), Events: unix.POLLIN}, {Fd: int32(l.stop), Events: unix.POLLIN}}

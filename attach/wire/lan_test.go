@@ -114,7 +114,8 @@ func rdmaFrames(t testing.TB, from, to netip.Addr, sizes ...int) (all [][]byte) 
 	return all
 }
 
-// TestLANPassesAll: without an address of its own an Ethernet passes every frame both ways as it is, short ones padded as Ethernet does.
+// TestLANPassesAll: without an address of its own an Ethernet passes every frame both ways as it
+// is, short ones padded as Ethernet does.
 func TestLANPassesAll(t *testing.T) {
 	l, k, e, far := pair(t, 40, Config{})
 	var all [][]byte
@@ -148,8 +149,8 @@ func TestLANPassesAll(t *testing.T) {
 	}
 }
 
-// TestLANAnswers: a host on the Ethernet finds the adapter's address by ARP or neighbour discovery, and gets its echo; a question after a free
-// address is answered, too.
+// TestLANAnswers: a host on the Ethernet finds the adapter's address by ARP or neighbour discovery,
+// and gets its echo; a question after a free address is answered, too.
 func TestLANAnswers(t *testing.T) {
 	for n, c := range []struct{ own, peer netip.Addr }{{ownAddress, peerAddress}, {own6, peer6}} {
 		l, k, e, far := pair(t, 44+2*n, Config{Place: Place{Address: c.own}})
@@ -227,8 +228,8 @@ func checkEcho(t *testing.T, b []byte, from, to netip.Addr, size int) {
 	}
 }
 
-// TestLANPackets: packets of RoCE v2 for the address, and for groups, reach the device without padding; those of others and damaged ones
-// do not, and are counted.
+// TestLANPackets: packets of RoCE v2 for the address, and for groups, reach the device without
+// padding; those of others and damaged ones do not, and are counted.
 func TestLANPackets(t *testing.T) {
 	l, k, e, far := pair(t, 50, Config{Place: Place{Address: ownAddress}, Allow: []netip.Prefix{netip.MustParsePrefix("10.77.0.0/24")}})
 	good := rdmaFrames(t, peerAddress, ownAddress, 0, 100, 1024)
@@ -279,7 +280,8 @@ func TestLANPackets(t *testing.T) {
 	}
 }
 
-// TestRequestOfALargeMTU: a request for a connection with a path MTU that this end does not carry is named, with the one that fits.
+// TestRequestOfALargeMTU: a request for a connection with a path MTU that this end does not carry
+// is named, with the one that fits.
 func TestRequestOfALargeMTU(t *testing.T) {
 	var said []string
 	l, k, e, far := pair(t, 82, Config{Place: Place{Address: ownAddress}, Say: func(format string, a ...any) { said = append(said, fmt.Sprintf(format, a...)) }})
@@ -314,8 +316,8 @@ func tag(b []byte) []byte {
 	return append(append(bytes.Clone(b[:12]), 0x81, 0, 0, 5), b[12:]...)
 }
 
-// TestLANSends: what a device sends is on the Ethernet as it left the device, with its UDP source port, and what cannot be is counted, with
-// a sentence that names the path MTU that fits.
+// TestLANSends: what a device sends is on the Ethernet as it left the device, with its UDP source
+// port, and what cannot be is counted, with a sentence that names the path MTU that fits.
 func TestLANSends(t *testing.T) {
 	var said []string
 	l, _, _, far := pair(t, 56, Config{Place: Place{Address: ownAddress}, Allow: []netip.Prefix{netip.PrefixFrom(peerAddress, 32)},
@@ -360,8 +362,8 @@ func TestLANSends(t *testing.T) {
 	}
 }
 
-// TestLANNeighbours: a neighbour that is not known is asked for; what comes for the device meanwhile arrives later, and who does not answer
-// is named once and not asked again at once.
+// TestLANNeighbours: a neighbour that is not known is asked for; what comes for the device
+// meanwhile arrives later, and who does not answer is named once and not asked again at once.
 func TestLANNeighbours(t *testing.T) {
 	for n, c := range []struct{ own, peer, silent netip.Addr }{{ownAddress, peerAddress, netip.MustParseAddr("10.77.0.9")}, {own6, peer6, netip.MustParseAddr("fd77::9")}} {
 		var said []string
@@ -401,7 +403,8 @@ func TestLANNeighbours(t *testing.T) {
 	}
 }
 
-// TestLANConflict: another host with the address is named, also another session there, which has the same Ethernet address.
+// TestLANConflict: another host with the address is named, also another session there, which has
+// the same Ethernet address.
 func TestLANConflict(t *testing.T) {
 	at := ends(66)
 	var said []string
@@ -418,7 +421,8 @@ func TestLANConflict(t *testing.T) {
 	}
 }
 
-// TestLANFlood: a flood is taken in bounded memory, and neither neighbours nor sentences grow without end.
+// TestLANFlood: a flood is taken in bounded memory, and neither neighbours nor sentences grow
+// without end.
 func TestLANFlood(t *testing.T) {
 	said := 0
 	l, _, e, far := pair(t, 68, Config{Place: Place{Address: ownAddress}, Say: func(string, ...any) { said++ }})
@@ -437,7 +441,8 @@ func TestLANFlood(t *testing.T) {
 	}
 }
 
-// TestLANNoAllocation: a frame that goes from one end to the other allocates nothing once there were some.
+// TestLANNoAllocation: a frame that goes from one end to the other allocates nothing once there
+// were some.
 func TestLANNoAllocation(t *testing.T) {
 	at := ends(84)
 	at[0].Address, at[1].Address = ownAddress, peerAddress
@@ -472,8 +477,8 @@ func TestLANErrors(t *testing.T) {
 	}
 }
 
-// FuzzLAN: no frame makes the host or the device's end panic, what is answered is whole, and what reaches the device is a packet with a right
-// ICRC to its address.
+// FuzzLAN: no frame makes the host or the device's end panic, what is answered is whole, and what
+// reaches the device is a packet with a right ICRC to its address.
 func FuzzLAN(f *testing.F) {
 	for _, c := range []struct{ own, peer netip.Addr }{{ownAddress, peerAddress}, {own6, peer6}} {
 		p := peerHost(c.peer)

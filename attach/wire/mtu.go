@@ -11,8 +11,9 @@ import (
 // gsiQP is the queue pair of the connection manager.
 const gsiQP = 1
 
-// requestedMTU is the path MTU of a request for a connection; 0: the packet is none. The device of whoever accepts has to carry it, for which
-// that host's connection manager does not look (cm_req_handler).
+// requestedMTU is the path MTU of a request for a connection; 0: the packet is none. The device of
+// whoever accepts has to carry it, for which that host's connection manager does not look
+// (cm_req_handler).
 func requestedMTU(pk *roce.Packet) roce.MTU {
 	if pk.Op != roce.UDSendOnly || pk.BTH().DestQP() != gsiQP || pk.PayloadLen() < mad.Size {
 		return 0
@@ -24,8 +25,8 @@ func requestedMTU(pk *roce.Packet) roce.MTU {
 	return roce.MTU(mad.REQ(m.Body()).MTU())
 }
 
-// tooLarge says what to do about a request for a connection whose path MTU an end of this MTU does not carry; empty: it does, or the packet is
-// none.
+// tooLarge says what to do about a request for a connection whose path MTU an end of this MTU does
+// not carry; empty: it does, or the packet is none.
 func tooLarge(pk *roce.Packet, at *Place, mtu int) string {
 	m := requestedMTU(pk)
 	if m < roce.MTU256 || m > roce.MTU4096 || m.Bytes()+Headers <= mtu {

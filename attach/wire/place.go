@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// Place is where a device's cable leads, as a flag says it: udp:ADDRESS, a UDP socket of this machine; dgram:LOCAL-REMOTE, frames of Ethernet
-// in UDP datagrams, which QEMU's netdev of this name sends; tap:NAME, an interface of this machine. Behind an @ stands the address that the
+// Place is where a device's cable leads, as a flag says it: udp:ADDRESS, a UDP socket of this
+// machine; dgram:LOCAL-REMOTE, frames of Ethernet in UDP datagrams, which QEMU's netdev of this
+// name sends; tap:NAME, an interface of this machine. Behind an @ stands the address that the
 // device has on the latter two.
 type Place struct {
 	Kind          Kind
@@ -125,7 +126,8 @@ func parseEnd(s string) (netip.AddrPort, error) {
 // Bounds of an Ethernet's MTU: what the smallest path MTU of RoCE needs, and a jumbo frame.
 const leastMTU, mostMTU = 256 + Headers, 9216
 
-// Headers is how many bytes of a packet the path MTU does not count: what Linux leaves room for (iboe_get_mtu).
+// Headers is how many bytes of a packet the path MTU does not count: what Linux leaves room for
+// (iboe_get_mtu).
 const Headers = 96
 
 // CheckMTU checks the MTU that a flag --mtu gives a place.

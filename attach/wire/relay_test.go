@@ -22,7 +22,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// tunnel leads a device of a testbed over a socket: what it sends gets the addresses of the sockets, and what comes those of the devices.
+// tunnel leads a device of a testbed over a socket: what it sends gets the addresses of the
+// sockets, and what comes those of the devices.
 type tunnel struct {
 	port       *Port
 	own, other netip.Addr
@@ -67,7 +68,8 @@ func (t *tunnel) address(f *roce.Frame, pk *roce.Packet, a [2][4]byte) {
 	}
 }
 
-// relay is between two sockets: each takes one of its faces for the other. It loses, doubles, delays and damages datagrams.
+// relay is between two sockets: each takes one of its faces for the other. It loses, doubles,
+// delays and damages datagrams.
 type relay struct {
 	faces  [2]*socket // that the first, and the second end sends to
 	ends   [2]netip.Addr
@@ -143,7 +145,8 @@ func (r *relay) pass(t testing.TB, to int, b []byte) {
 	r.send(t, to, b)
 }
 
-// damage flips a bit that the receiver notices: the datagrams of a peer that numbers them, as these are, hide one flip in 2^15.
+// damage flips a bit that the receiver notices: the datagrams of a peer that numbers them, as these
+// are, hide one flip in 2^15.
 func (r *relay) damage(to int, b []byte) {
 	from := r.face(to)
 	for whole := true; whole; {
@@ -233,8 +236,8 @@ type operation struct {
 	size int
 }
 
-// TestDisturbedTraffic: whatever is lost, doubled, late or damaged between two sockets, each operation completes once, and its bytes are
-// right.
+// TestDisturbedTraffic: whatever is lost, doubled, late or damaged between two sockets, each
+// operation completes once, and its bytes are right.
 func TestDisturbedTraffic(t *testing.T) {
 	kinds := []verbs.WROpcode{verbs.WRRDMAWrite, verbs.WRRDMARead, verbs.WRSend, verbs.WRAtomicFetchAdd}
 	var did [4]int
@@ -350,7 +353,8 @@ func fill(side, i int) []byte {
 	return b
 }
 
-// run posts all operations, each with a slot of its own, waits for them, and looks at every byte of both sides.
+// run posts all operations, each with a slot of its own, waits for them, and looks at every byte of
+// both sides.
 func (x *traffic) run(ops []operation) {
 	t := x.t
 	other, err := x.bed.Hosts()[1].NewProcess(t, nil)

@@ -13,14 +13,16 @@ import (
 	"github.com/rdmasim/rdmasim/roce"
 )
 
-// Limits of what is sent by one call, and of the bytes of one buffer that the kernel cuts into datagrams.
+// Limits of what is sent by one call, and of the bytes of one buffer that the kernel cuts into
+// datagrams.
 const (
 	batchFrames  = 128
 	batchBuffers = 64
 	maxBuffer    = 64000
 )
 
-// buffer is a datagram, or several of the same length to the same place, of which only the last may be shorter.
+// buffer is a datagram, or several of the same length to the same place, of which only the last may
+// be shorter.
 type buffer struct {
 	to           *destination
 	tos, ttl     uint8
@@ -84,7 +86,8 @@ func (p *Port) Receive(f *roce.Frame) {
 	if o.used > 0 {
 		b = &o.buffers[o.used-1]
 	}
-	// The kernel gives the datagrams of a buffer the identifications 0, 1, 2 and so on, which the ICRC covers.
+	// The kernel gives the datagrams of a buffer the identifications 0, 1, 2 and so on, which the
+	// ICRC covers.
 	if b != nil && !b.full && p.sock.segment && !o.alone && f.ICRC == roce.ICRCPending && f.Refs() == 1 && b.to == to && b.tos == tos && b.ttl == ttl &&
 		n <= b.segment && b.count < maxSegments && b.bytes+n <= maxBuffer {
 		if pk.Framing == roce.RoCEv2IPv4 {
@@ -104,7 +107,8 @@ func (p *Port) Receive(f *roce.Frame) {
 	o.n++
 }
 
-// destination is where a packet goes, with its traffic class and TTL; nil, and it is counted, if no datagram carries it there.
+// destination is where a packet goes, with its traffic class and TTL; nil, and it is counted, if no
+// datagram carries it there.
 func (p *Port) destination(pk *roce.Packet) (d *destination, tos, ttl uint8) {
 	var a netip.Addr
 	switch {
@@ -226,7 +230,8 @@ func (p *Port) retry(err error) bool {
 	return false
 }
 
-// failed is a buffer that the kernel did not take. Several datagrams are tried one by one: the interface may not cut buffers.
+// failed is a buffer that the kernel did not take. Several datagrams are tried one by one: the
+// interface may not cut buffers.
 func (p *Port) failed(b *buffer, err error) {
 	switch {
 	case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.ENOBUFS):

@@ -69,7 +69,8 @@ func bindError(a netip.Addr, err error) error {
 	return fmt.Errorf("bind a UDP socket to %v: %w", at, err)
 }
 
-// setOptions asks the kernel for what it says of datagrams, forbids fragments, and takes room and offloads as far as there are.
+// setOptions asks the kernel for what it says of datagrams, forbids fragments, and takes room and
+// offloads as far as there are.
 func (s *socket) setOptions() error {
 	on := func(level, opt, v int) error { return unix.SetsockoptInt(s.fd, level, opt, v) }
 	level, options := unix.IPPROTO_IP, [][2]int{{unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DO}, {unix.IP_RECVTTL, 1}, {unix.IP_RECVTOS, 1}, {unix.IP_TTL, defaultTTL}}
@@ -164,7 +165,8 @@ type control struct {
 	b [controlSize]byte
 }
 
-// add appends an option of size bytes, whose value is in the low bytes of v, behind n bytes, and returns how many there are then.
+// add appends an option of size bytes, whose value is in the low bytes of v, behind n bytes, and
+// returns how many there are then.
 func (c *control) add(n int, level, typ int32, v uint32, size int) int {
 	h := (*unix.Cmsghdr)(unsafe.Pointer(&c.b[n]))
 	h.Level, h.Type = level, typ

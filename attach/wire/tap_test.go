@@ -34,8 +34,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestTAP: the kernel's own host, on the other side of a TAP interface, finds the adapter by ARP and gets its echo; the adapter finds the
-// kernel, and its packets of RoCE reach a socket there. Mistakes have their sentences.
+// TestTAP: the kernel's own host, on the other side of a TAP interface, finds the adapter by ARP
+// and gets its echo; the adapter finds the kernel, and its packets of RoCE reach a socket there.
+// Mistakes have their sentences.
 func TestTAP(t *testing.T) {
 	c := osexec.Command("/proc/self/exe", tapArg)
 	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}

@@ -20,7 +20,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
-// loopback is address n of this process among those of the loopback interface, so that tests that run side by side have their own.
+// loopback is address n of this process among those of the loopback interface, so that tests that
+// run side by side have their own.
 func loopback(n int) netip.Addr {
 	pid := os.Getpid()
 	return netip.AddrFrom4([4]byte{127, byte(64 + pid>>8%128), byte(pid), byte(1 + n)})
@@ -99,7 +100,8 @@ func frames(t testing.TB, from, to netip.Addr, tos, ttl uint8, sizes ...int) (l 
 	return l
 }
 
-// TestFramesArrive: frames come out as they went in, with the traffic class and the TTL of each, alone and as buffers that the kernel cuts.
+// TestFramesArrive: frames come out as they went in, with the traffic class and the TTL of each,
+// alone and as buffers that the kernel cuts.
 func TestFramesArrive(t *testing.T) {
 	for i, alone := range []bool{false, true} {
 		a, b := loopback(20+2*i), loopback(21+2*i)
@@ -164,7 +166,8 @@ func TestManyFrames(t *testing.T) {
 	}
 }
 
-// TestNoAllocation: a frame that goes from one port to another allocates nothing once there were some.
+// TestNoAllocation: a frame that goes from one port to another allocates nothing once there were
+// some.
 func TestNoAllocation(t *testing.T) {
 	a, b := loopback(14), loopback(15)
 	x, _, _ := open(t, Config{Place: At(a)})
@@ -173,7 +176,8 @@ func TestNoAllocation(t *testing.T) {
 		SrcPort: roce.UDPPort, PKey: roce.DefaultPKey})
 }
 
-// allocatesNothing sends frames of a path from one end to another, whose end of the cable is near, and counts allocations.
+// allocatesNothing sends frames of a path from one end to another, whose end of the cable is near,
+// and counts allocations.
 func allocatesNothing(t *testing.T, x, y End, near *link.Port, e *sim.Engine, path roce.Path) {
 	t.Helper()
 	pool := new(roce.Pool)
@@ -247,7 +251,8 @@ func sender(t *testing.T, from, to netip.Addr) func(data []byte) {
 	}
 }
 
-// TestBadDatagrams: strangers, broken datagrams and wrong ICRCs are counted by their kind, and others still arrive.
+// TestBadDatagrams: strangers, broken datagrams and wrong ICRCs are counted by their kind, and
+// others still arrive.
 func TestBadDatagrams(t *testing.T) {
 	a, b, c := loopback(6), loopback(7), loopback(8)
 	y, got, e := open(t, Config{Place: At(b), Allow: []netip.Prefix{netip.PrefixFrom(a, 32)}})
@@ -286,7 +291,8 @@ func TestBadDatagrams(t *testing.T) {
 	}
 }
 
-// TestPeerThatCounts: the frame of a peer that numbers its datagrams, as Soft-RoCE does, has its identification.
+// TestPeerThatCounts: the frame of a peer that numbers its datagrams, as Soft-RoCE does, has its
+// identification.
 func TestPeerThatCounts(t *testing.T) {
 	a, b := loopback(9), loopback(10)
 	y, got, e := open(t, Config{Place: At(b)})
@@ -354,7 +360,8 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// FuzzDatagram: no bytes make the receiver panic; each datagram is counted once, and what arrives is a whole packet with its ICRC.
+// FuzzDatagram: no bytes make the receiver panic; each datagram is counted once, and what arrives
+// is a whole packet with its ICRC.
 func FuzzDatagram(f *testing.F) {
 	a, b := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")
 	a6, b6 := netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("2001:db8::2")
@@ -455,7 +462,8 @@ func BenchmarkPort(b *testing.B) {
 	}
 }
 
-// TestNarrowWire: the path MTU of a port is what the interface carries, and a queue pair asks for answers before the socket is full.
+// TestNarrowWire: the path MTU of a port is what the interface carries, and a queue pair asks for
+// answers before the socket is full.
 func TestNarrowWire(t *testing.T) {
 	p, err := profile.Load(profile.Default)
 	if err != nil {

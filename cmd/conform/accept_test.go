@@ -12,7 +12,8 @@ import (
 	"github.com/rdmasim/rdmasim/conformance/report"
 )
 
-// A card that was passed through to a virtual machine becomes a baseline when the user says so, and is one then.
+// A card that was passed through to a virtual machine becomes a baseline when the user says so, and
+// is one then.
 func TestAcceptPassedThrough(t *testing.T) {
 	dir := t.TempDir()
 	record := func(name string, env map[string]string) string {
@@ -65,7 +66,8 @@ func recordOf(t *testing.T, path string, r report.Run, outcomes map[string]repor
 	return path
 }
 
-// A baseline is replaced by one that fixes no less, unless the user says so: what it loses no later run can bring back.
+// A baseline is replaced by one that fixes no less, unless the user says so: what it loses no later
+// run can bring back.
 func TestAcceptKeepsWhatABaselineHas(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }

@@ -14,7 +14,8 @@ import (
 // listedRetransmissions is how many of a flow the table has; JSON has more.
 const listedRetransmissions = 10
 
-// printRetransmissions gives an account of what each flow sent again, and says whether both ends kept the rules.
+// printRetransmissions gives an account of what each flow sent again, and says whether both ends
+// kept the rules.
 func printRetransmissions(w io.Writer, res *oracle.Result) {
 	if !slices.ContainsFunc(res.Flows, func(f oracle.Flow) bool { return len(f.Retransmissions) > 0 }) {
 		return

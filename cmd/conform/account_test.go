@@ -50,7 +50,8 @@ func TestAccountOfRecordedLosses(t *testing.T) {
 	}
 }
 
-// What was lost is told by the frames that come before and after: with losses in one direction only, no account names the other one.
+// What was lost is told by the frames that come before and after: with losses in one direction
+// only, no account names the other one.
 func TestAccountNamesTheDirection(t *testing.T) {
 	sure := map[string]int{}
 	for seed := range uint64(12) {

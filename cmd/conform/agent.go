@@ -14,7 +14,8 @@ type agentOptions struct {
 	port, gidIndex      int
 }
 
-// newAgent makes the command of the second node. serve carries it out, or starts a program that can.
+// newAgent makes the command of the second node. serve carries it out, or starts a program that
+// can.
 func newAgent(serve func(*cobra.Command, *agentOptions) error) *cobra.Command {
 	o := &agentOptions{}
 	cmd := &cobra.Command{
@@ -49,7 +50,8 @@ func newAgent(serve func(*cobra.Command, *agentOptions) error) *cobra.Command {
 	return cmd
 }
 
-// meantAddress puts the kind before an address that has none, and completes an IP address or a port that stands alone.
+// meantAddress puts the kind before an address that has none, and completes an IP address or a port
+// that stands alone.
 func meantAddress(s string) string {
 	if net.ParseIP(s) != nil {
 		return "tcp:" + net.JoinHostPort(s, "7471")

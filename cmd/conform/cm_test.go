@@ -7,8 +7,8 @@ import (
 	"github.com/rdmasim/rdmasim/internal/tshark"
 )
 
-// TestCaptureOfConnections: neither our judge nor Wireshark's dissector of the connection manager finds fault with what the cases of
-// area CM send, and each kind of message is among it.
+// TestCaptureOfConnections: neither our judge nor Wireshark's dissector of the connection manager
+// finds fault with what the cases of area CM send, and each kind of message is among it.
 func TestCaptureOfConnections(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "cm.pcapng")
 	if code, out, stderr := command(t, "--target=sim", "--label-filter", "CM", "--pcap", file); code != exitOK {

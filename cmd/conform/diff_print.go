@@ -13,7 +13,8 @@ import (
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
 )
 
-// printDiff prints a line for each case that people should look at, how to run these again, and a sum.
+// printDiff prints a line for each case that people should look at, how to run these again, and a
+// sum.
 func printDiff(w io.Writer, c *report.Comparison, b *report.Run, verbose bool) {
 	var look []string
 	lonely := map[string][]string{}

@@ -51,8 +51,8 @@ func TestEmbeddedSuiteLeavesTheSameRecord(t *testing.T) {
 	}
 }
 
-// A case of another suite, numbered from 900 in an area of ours, runs, is filtered, and its records are read and compared like those of
-// our own. Files of deviations and policies can name it.
+// A case of another suite, numbered from 900 in an area of ours, runs, is filtered, and its records
+// are read and compared like those of our own. Files of deviations and policies can name it.
 func TestEmbeddedCaseOfAnotherSuite(t *testing.T) {
 	const id = "RC-901"
 	if record := os.Getenv(embedded); record != "" {

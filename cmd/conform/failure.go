@@ -24,8 +24,8 @@ const (
 	shownAfter  = 4
 )
 
-// printFailures prints each bad case: what it asserts and by which source, what was wanted and seen, where, the
-// frames around it, and how to run it again.
+// printFailures prints each bad case: what it asserts and by which source, what was wanted and
+// seen, where, the frames around it, and how to run it again.
 func printFailures(w io.Writer, o *runOptions, run *report.Run) {
 	for i := range run.Cases {
 		c := &run.Cases[i]
@@ -141,7 +141,8 @@ func capturesIn(dir string) captures {
 // capturesSuffix ends the name of a file of --captures, after the ID of its case.
 const capturesSuffix = ".pcapng"
 
-// checkCaptures makes the folder of captures, and says before a run what will keep those of its cases from being written.
+// checkCaptures makes the folder of captures, and says before a run what will keep those of its
+// cases from being written.
 func checkCaptures(ctx context.Context, into string, ids []string) error {
 	if into == "" {
 		return nil

@@ -12,8 +12,9 @@ import (
 	"github.com/rdmasim/rdmasim/roce/pcap"
 )
 
-// A failure says what the rule is and by which source, what was wanted and seen, where, which frames passed, and how to
-// see it again; JUnit and the record have it too, and the capture is a file.
+// A failure says what the rule is and by which source, what was wanted and seen, where, which
+// frames passed, and how to see it again; JUnit and the record have it too, and the capture is a
+// file.
 func TestFailureIsExplained(t *testing.T) {
 	t.Setenv("CONFORM_MUTANTS", os.Args[0]) // the test binary is the worker
 	dir := t.TempDir()

@@ -33,8 +33,8 @@ func (o *runOptions) pick(all []conformance.Item) ([]conformance.Item, error) {
 	return items, nil
 }
 
-// filterComplaint returns what Ginkgo says about a wrong filter: the last line of its message, which
-// has no colours.
+// filterComplaint returns what Ginkgo says about a wrong filter: the last line of its message,
+// which has no colours.
 func filterComplaint(err error) string {
 	var g types.GinkgoError
 	if !errors.As(err, &g) {
@@ -84,7 +84,8 @@ func dropRegexes(filter string) string {
 	return b.String()
 }
 
-// filterLabels completes the last label of a filter: every case has its ID, its area, its strength and what it needs.
+// filterLabels completes the last label of a filter: every case has its ID, its area, its strength
+// and what it needs.
 func filterLabels(_ *cobra.Command, _ []string, typed string) (out []string, _ cobra.ShellCompDirective) {
 	cat, err := conformance.LoadCatalogue()
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/rdmasim/rdmasim/roce/pcap"
 )
 
-// foreignCapture runs a load of one verb and gives its frames from one on as somebody's capture, which says nothing of what was lost.
+// foreignCapture runs a load of one verb and gives its frames from one on as somebody's capture,
+// which says nothing of what was lost.
 func foreignCapture(t *testing.T, verb, faults string, from int) string {
 	t.Helper()
 	size := "4KiB"
@@ -46,7 +47,8 @@ func foreignCapture(t *testing.T, verb, faults string, from int) string {
 	return name
 }
 
-// Nothing is wrong in a capture that begins in the middle of a connection, and in one of a tap behind which frames are lost.
+// Nothing is wrong in a capture that begins in the middle of a connection, and in one of a tap
+// behind which frames are lost.
 func TestWireJudgesCapturesOfOthers(t *testing.T) {
 	lossy := func(direction string) string {
 		return "faults: [{do: drop, direction: " + direction + ", per_million: 20000}]"

@@ -85,7 +85,8 @@ func records(ctx context.Context, names []string) iter.Seq2[*report.Run, error] 
 	}
 }
 
-// readRecord reads one of several records, unless the command is to end: they may be many, and large.
+// readRecord reads one of several records, unless the command is to end: they may be many, and
+// large.
 func readRecord(ctx context.Context, name string) (*report.Run, error) {
 	if ctx.Err() != nil {
 		return nil, &status{exitInterrupted, fmt.Errorf("interrupted before %s was read", name)}

@@ -17,7 +17,8 @@ var update = flag.Bool("update", false, "rewrite the records of the simulator")
 // simRecord is the path of the committed record of the simulator with a profile.
 func simRecord(profile string) string { return "../../fixtures/recordings/sim-" + profile + ".json" }
 
-// What the simulator shows in every case is committed, so that a value that no case fixes does not change unseen.
+// What the simulator shows in every case is committed, so that a value that no case fixes does not
+// change unseen.
 func TestGoldenRecordsOfTheSimulator(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the whole suite; make check compares it too")
@@ -44,8 +45,8 @@ func TestGoldenRecordsOfTheSimulator(t *testing.T) {
 	}
 }
 
-// inLines is the record with a line for each observation, so that a diff of the file shows what has changed, and two changes
-// merge. It leaves out how long the cases took.
+// inLines is the record with a line for each observation, so that a diff of the file shows what has
+// changed, and two changes merge. It leaves out how long the cases took.
 func inLines(t *testing.T, r *report.Run) []byte {
 	t.Helper()
 	var b bytes.Buffer

@@ -12,7 +12,8 @@ import (
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
 )
 
-// Entries of a record's environment of a run in a guest: files of the simulation outside, without their folders.
+// Entries of a record's environment of a run in a guest: files of the simulation outside, without
+// their folders.
 const (
 	guestFaultKey   = "guest_fault"   // of rdmasim vm --fault
 	guestCaptureKey = "guest_capture" // of rdmasim vm --pcap

@@ -9,8 +9,8 @@ import (
 	"github.com/rdmasim/rdmasim/internal/cli/input/commands"
 )
 
-// TestFailureInAGuestNamesItsFiles: the report of a case that failed in a guest names the file of faults and the capture of the simulation
-// around it, whichever way the flags are written.
+// TestFailureInAGuestNamesItsFiles: the report of a case that failed in a guest names the file of
+// faults and the capture of the simulation around it, whichever way the flags are written.
 func TestFailureInAGuestNamesItsFiles(t *testing.T) {
 	for _, c := range []struct {
 		line        []string

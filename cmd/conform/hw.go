@@ -48,7 +48,8 @@ func serveAgent(cmd *cobra.Command, o *agentOptions) error {
 	return nil
 }
 
-// withErrors has players write their standard error to w, which makes it text: what a driver prints can hold what a client sent.
+// withErrors has players write their standard error to w, which makes it text: what a driver prints
+// can hold what a client sent.
 func withErrors(player func() *exec.Cmd, w io.Writer) func() *exec.Cmd {
 	return func() *exec.Cmd {
 		cmd := player()

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Our own captures of an incast break no rule, whose switch drops so much that NAKs and ACKs come while older ones are still
-// being acted upon, and while a retransmission is under way.
+// Our own captures of an incast break no rule, whose switch drops so much that NAKs and ACKs come
+// while older ones are still being acted upon, and while a retransmission is under way.
 func TestWireOfAnIncast(t *testing.T) {
 	for _, c := range []struct {
 		sender    string

@@ -24,8 +24,9 @@ import (
 	"github.com/rdmasim/rdmasim/internal/cli/outfile"
 )
 
-// killedRun runs conform, kills it when it has printed so many cases, and returns the workers that it had then. It cannot end before,
-// because what it prints does not fit into the pipe that this test no longer reads; its workers can.
+// killedRun runs conform, kills it when it has printed so many cases, and returns the workers that
+// it had then. It cannot end before, because what it prints does not fit into the pipe that this
+// test no longer reads; its workers can.
 func killedRun(t *testing.T, cases int, args ...string) (workers []string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], append(args, "-v")...)
@@ -58,7 +59,8 @@ func killedRun(t *testing.T, cases int, args ...string) (workers []string) {
 	return workers
 }
 
-// stat returns the state and the parent of a process; an ended one that nobody has waited for has none.
+// stat returns the state and the parent of a process; an ended one that nobody has waited for has
+// none.
 func stat(pid string) (state, parent string) {
 	text, _ := os.ReadFile("/proc/" + pid + "/stat")
 	_, rest, _ := strings.Cut(string(text), ") ")
@@ -91,7 +93,8 @@ func children(t *testing.T, of int) []string {
 	return pids
 }
 
-// A run that was killed is recovered: its record has the cases that had finished, as the whole run has them.
+// A run that was killed is recovered: its record has the cases that had finished, as the whole run
+// has them.
 func TestKilledRunIsRecovered(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
@@ -99,7 +102,8 @@ func TestKilledRunIsRecovered(t *testing.T) {
 	var dir string
 	at := func(name string) string { return filepath.Join(dir, name) }
 	args := []string{"--target=sim", "--label-filter", "CQ || PD", "--parallel", "2"}
-	// On a busy machine all workers may have ended before the kill: then nobody is left to remove the folder, and another run is killed.
+	// On a busy machine all workers may have ended before the kill: then nobody is left to remove
+	// the folder, and another run is killed.
 	for try := 0; ; try++ {
 		dir = t.TempDir()
 		t.Setenv("TMPDIR", t.TempDir())
@@ -249,8 +253,9 @@ func TestRecoverReplacesNoFinishedRecord(t *testing.T) {
 	}
 }
 
-// When the n-th operation on a file fails, the exit status says so, the error names the file, each output is
-// whole or not there, nothing else is left, and cases whose report was not written are in the journal.
+// When the n-th operation on a file fails, the exit status says so, the error names the file, each
+// output is whole or not there, nothing else is left, and cases whose report was not written are in
+// the journal.
 func TestEachOperationOnOutputsMayFail(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", t.TempDir())

@@ -225,7 +225,8 @@ func (o *wireOptions) judge(ctx context.Context, name string) (*wireFindings, er
 	return &wireFindings{j, broken, nothing}, nil
 }
 
-// run judges a file and prints what was found. Nobody waits for the judgement of a large file when ctx ends.
+// run judges a file and prints what was found. Nobody waits for the judgement of a large file when
+// ctx ends.
 func (o *wireOptions) run(ctx context.Context, w io.Writer, name string) error {
 	interrupted := &status{exitInterrupted, fmt.Errorf("interrupted before %s was judged", name)}
 	if ctx.Err() != nil {
@@ -275,7 +276,8 @@ func (j *judgement) sum(of func(*oracle.Result) int) int {
 	return n
 }
 
-// table prints flows, verdicts and the summary, and the hint below them; the hint alone where other flags leave no violation.
+// table prints flows, verdicts and the summary, and the hint below them; the hint alone where other
+// flags leave no violation.
 func (o *wireOptions) table(w io.Writer, j *judgement) {
 	if j.Hint != "" {
 		defer fmt.Fprintln(w, j.Hint)

@@ -102,8 +102,8 @@ func TestWireJSON(t *testing.T) {
 	}
 }
 
-// TestWireManyVerdicts: of a capture that breaks a rule in each frame of two runs, the first verdicts are printed and the rest is
-// counted.
+// TestWireManyVerdicts: of a capture that breaks a rule in each frame of two runs, the first
+// verdicts are printed and the rest is counted.
 func TestWireManyVerdicts(t *testing.T) {
 	frame, err := os.ReadFile(recorded + "send_only.pcap")
 	if err != nil {

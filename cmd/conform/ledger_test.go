@@ -14,7 +14,8 @@ import (
 	"github.com/rdmasim/rdmasim/conformance/target/simulator"
 )
 
-// mustFail are the cases that an entry predicts for certain, and may those that it predicts sometimes.
+// mustFail are the cases that an entry predicts for certain, and may those that it predicts
+// sometimes.
 func mustFail(d *report.Deviation) (must, may map[string]bool) {
 	must, may = map[string]bool{}, map[string]bool{}
 	for _, p := range d.Predicts {
@@ -29,8 +30,8 @@ func mustFail(d *report.Deviation) (must, may map[string]bool) {
 	return must, may
 }
 
-// failsWithout are the cases of a record that fail if an entry is removed: those with a step that the entry explains, and that is
-// not as expected.
+// failsWithout are the cases of a record that fail if an entry is removed: those with a step that
+// the entry explains, and that is not as expected.
 func failsWithout(t *testing.T, run *report.Run, id string) []string {
 	t.Helper()
 	var out []string
@@ -49,7 +50,8 @@ func failsWithout(t *testing.T, run *report.Run, id string) []string {
 	return slices.Compact(out)
 }
 
-// met reports whether a record has a step of a case that an entry predicts for certain: an older record may have none.
+// met reports whether a record has a step of a case that an entry predicts for certain: an older
+// record may have none.
 func met(run *report.Run, d *report.Deviation, id string) bool {
 	return slices.ContainsFunc(d.Predicts, func(p report.Prediction) bool {
 		return !p.Sometimes && p.Of(id) && slices.ContainsFunc(run.Cases, func(c report.Case) bool {
@@ -84,7 +86,8 @@ func ledgerAndRules(t *testing.T) (*report.Ledger, *report.Rules) {
 	return ledger, rules
 }
 
-// Each entry is taken away in turn: exactly its cases fail, on each record of Soft-RoCE where it holds.
+// Each entry is taken away in turn: exactly its cases fail, on each record of Soft-RoCE where it
+// holds.
 func TestRecordsWithoutAnEntry(t *testing.T) {
 	ledger, rules := ledgerAndRules(t)
 	sim, err := report.ReadFile(t.Context(), simRecord("connectx-5"))
@@ -133,9 +136,11 @@ func TestRecordsWithoutAnEntry(t *testing.T) {
 		}
 	}
 	for _, d := range ledger.Entries {
-		// The stored records have none of the drawn programs, which Soft-RoCE runs in the lab's short runs only.
+		// The stored records have none of the drawn programs, which Soft-RoCE runs in the lab's
+		// short runs only.
 		drawn := len(d.Predicts) > 0 && !slices.ContainsFunc(d.Predicts, func(p report.Prediction) bool { return !strings.HasPrefix(p.Case, "RAND-") })
-		// Nor is a record of a simulated peer stored: scripts/vm-peer makes one, and fails where an entry is missing.
+		// Nor is a record of a simulated peer stored: scripts/vm-peer makes one, and fails where an
+		// entry is missing.
 		withPeer := d.Where[report.KeyPeer] == report.SimulatedPeer || strings.HasSuffix(d.Where[report.KeyProfile], report.ResponderSuffix)
 		if d.Provider == "rxe" && !seen[d.ID] && !drawn && !withPeer {
 			t.Errorf("%s: no committed record shows it", d.ID)
@@ -214,8 +219,9 @@ func TestSimulatorWithoutAnEntry(t *testing.T) {
 	}
 }
 
-// seenInPart are the entries of which a record of the machine's own libmlx5 or kernel on the adapter has each case. The record has few
-// cases: without an entry exactly its cases of these fail.
+// seenInPart are the entries of which a record of the machine's own libmlx5 or kernel on the
+// adapter has each case. The record has few cases: without an entry exactly its cases of these
+// fail.
 func seenInPart(t *testing.T, ledger *report.Ledger, run *report.Run, path string) map[string]bool {
 	t.Helper()
 	seen := map[string]bool{}
@@ -235,7 +241,8 @@ func seenInPart(t *testing.T, ledger *report.Ledger, run *report.Run, path strin
 	return seen
 }
 
-// Entries of attributes explain where a guest's kernel is compared with the simulator's: without one, exactly its cases differ.
+// Entries of attributes explain where a guest's kernel is compared with the simulator's: without
+// one, exactly its cases differ.
 func TestGuestsWithoutAnEntryOfAttributes(t *testing.T) {
 	ledger, rules := ledgerAndRules(t)
 	path := filepath.Join(t.TempDir(), "sim.json")
@@ -310,7 +317,8 @@ func TestShowExplainsAnEntry(t *testing.T) {
 	}
 }
 
-// A user's own entries count like those that come with the program, in a run and in a comparison, and are checked like them.
+// A user's own entries count like those that come with the program, in a run and in a comparison,
+// and are checked like them.
 func TestLedgerOfTheUser(t *testing.T) {
 	head := "provider: mlx5\ndeviations:\n- {id: MINE-01, title: t, where: {profile: connectx-5}, kind: errno, evidence: e, owner: o, opened: \"2026-11-24\", review_by: \"2027-05-01\", predicts: ["
 	mine := fileOf(t, "mine.yaml", []byte(head+`{case: DEV-006, step: "query_port 0", got: EIO}]}`+"\n"))

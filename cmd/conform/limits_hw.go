@@ -9,8 +9,8 @@ package main
 
 #define ADDRESS_SPACE (3ULL << 30)
 
-// The first thread that cannot be made ends the program with a dump of registers, and threads are made before Go's
-// main function. Constructors run before Go.
+// The first thread that cannot be made ends the program with a dump of registers, and threads are
+// made before Go's main function. Constructors run before Go.
 __attribute__((constructor)) static void check_address_space(void)
 {
 	struct rlimit l;

@@ -179,7 +179,8 @@ func needs(n int, what string) cobra.PositionalArgs {
 	}
 }
 
-// version is that of the suite, with the commit that the program was built from when the build recorded one.
+// version is that of the suite, with the commit that the program was built from when the build
+// recorded one.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -99,7 +99,8 @@ func TestPartsMakeTheWhole(t *testing.T) {
 	}
 }
 
-// Reports of parts of conform mutants are merged too, and a report that cannot be written does not take the table with it.
+// Reports of parts of conform mutants are merged too, and a report that cannot be written does not
+// take the table with it.
 func TestPartsOfMutantsAreMerged(t *testing.T) {
 	dir := t.TempDir()
 	args := []string{"merge"}

@@ -15,7 +15,8 @@ import (
 // builtForHardware says that this program has the target hw.
 const builtForHardware = false
 
-// hwCommands returns the command of the agent, which conform-hw carries out in place of this program.
+// hwCommands returns the command of the agent, which conform-hw carries out in place of this
+// program.
 func hwCommands() []*cobra.Command {
 	return []*cobra.Command{newAgent(func(*cobra.Command, *agentOptions) error {
 		program, err := workerCommand("hw")

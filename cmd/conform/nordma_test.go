@@ -28,7 +28,8 @@ func pcapOf(t *testing.T, frames ...[]byte) string {
 	return name
 }
 
-// ethernet is a frame of a type; ipv4 is one with a packet whose header has no right checksum, as before an adapter fills it in.
+// ethernet is a frame of a type; ipv4 is one with a packet whose header has no right checksum, as
+// before an adapter fills it in.
 func ethernet(kind uint16, rest ...byte) []byte {
 	return append(binary.BigEndian.AppendUint16(bytes.Repeat([]byte{2}, 12), kind), rest...)
 }
@@ -37,8 +38,8 @@ func ipv4(flags, protocol byte, payload ...byte) []byte {
 	return ethernet(0x0800, append([]byte{0x45, 0, 0, byte(20 + len(payload)), 0, 0, flags, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2}, payload...)...)
 }
 
-// A capture without RDMA is bad input, and the message says what is in it; such packets beside those of RDMA are not judged,
-// whatever is odd in them.
+// A capture without RDMA is bad input, and the message says what is in it; such packets beside
+// those of RDMA are not judged, whatever is odd in them.
 func TestWireOfACaptureWithoutRDMA(t *testing.T) {
 	dns := append([]byte{0xC0, 0, 0, 53, 0, 20, 0, 0}, make([]byte, 12)...)
 	others := [][]byte{

@@ -82,7 +82,8 @@ func (o *runOptions) flags(f *pflag.FlagSet) {
 	f.DurationVar(&o.wall, "wall-limit", 0, "real time that a case, or each of its repeats, may take before its worker is killed (default: 2m, or $LAB_WALL_LIMIT, which scripts/lab sets; on sim, where only the simulator itself can hang, 30m)")
 }
 
-// labWire are the interfaces behind the devices of the lab. Programs below rdmasim exec do not see those devices.
+// labWire are the interfaces behind the devices of the lab. Programs below rdmasim exec do not see
+// those devices.
 func labWire() string {
 	if os.Getenv(commands.SessionVariable) != "" {
 		return ""
@@ -90,7 +91,8 @@ func labWire() string {
 	return os.Getenv("LAB_WIRE")
 }
 
-// processors returns how many CPUs this process has: its affinity and its control group may leave it fewer than the machine.
+// processors returns how many CPUs this process has: its affinity and its control group may leave
+// it fewer than the machine.
 func processors() int { return runtime.GOMAXPROCS(0) }
 
 // on reports whether a target takes part in the run.

@@ -41,8 +41,8 @@ func (o *runOptions) open(ctx context.Context) (out outputs, err error) {
 	return out, nil
 }
 
-// toStandard lets outputs that are named "-" be written to standard output. What is printed for people then goes
-// to standard error.
+// toStandard lets outputs that are named "-" be written to standard output. What is printed for
+// people then goes to standard error.
 func toStandard(cmd *cobra.Command, outputs ...*string) {
 	for _, path := range outputs {
 		if *path == outfile.Standard {
@@ -76,7 +76,8 @@ func (out outputs) abort() {
 	}
 }
 
-// write writes the outputs of a run. again is the command that runs a case again; dir has the files of the cases.
+// write writes the outputs of a run. again is the command that runs a case again; dir has the files
+// of the cases.
 func (out outputs) write(run *report.Run, dir string, again func(id string) string) error {
 	var errs []error
 	commit := func(f *outfile.File, fill func(io.Writer) error) {

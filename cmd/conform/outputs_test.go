@@ -65,7 +65,8 @@ func TestTwoOutputsWithOnePathAreRefused(t *testing.T) {
 	}
 }
 
-// With --report - or --junit - standard output is the report alone, and what is for people goes to standard error.
+// With --report - or --junit - standard output is the report alone, and what is for people goes to
+// standard error.
 func TestReportToStandardOutput(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
@@ -142,7 +143,8 @@ func TestReportToAFIFOEndsWithTheRun(t *testing.T) {
 	}
 }
 
-// Whatever output is a pipe whose reader has stopped reading, an interrupted run ends, and says what it lost.
+// Whatever output is a pipe whose reader has stopped reading, an interrupted run ends, and says
+// what it lost.
 func TestReaderThatStopsDoesNotHoldAnInterruptedRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
@@ -180,8 +182,8 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// TestFoldersOfKilledWorkersAreRemoved: a worker that is killed, as in a run that is interrupted, leaves the folder of its case's files, and
-// the run removes it.
+// TestFoldersOfKilledWorkersAreRemoved: a worker that is killed, as in a run that is interrupted,
+// leaves the folder of its case's files, and the run removes it.
 func TestFoldersOfKilledWorkersAreRemoved(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	left := filepath.Join(os.TempDir(), outfile.CaseFolder+"-"+strings.Repeat("A", 26))
@@ -194,7 +196,8 @@ func TestFoldersOfKilledWorkersAreRemoved(t *testing.T) {
 	}
 }
 
-// Standard output and error that nobody reads, a pipe that is full or a terminal that is stopped, do not keep a command that was asked to end.
+// Standard output and error that nobody reads, a pipe that is full or a terminal that is stopped,
+// do not keep a command that was asked to end.
 func TestUnreadTextsDoNotHoldTheEnd(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
@@ -218,7 +221,8 @@ func TestUnreadTextsDoNotHoldTheEnd(t *testing.T) {
 	}
 }
 
-// One output that cannot be written at the end does not take the table and the other outputs with it.
+// One output that cannot be written at the end does not take the table and the other outputs with
+// it.
 func TestOutputThatIsLostLeavesTheRest(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")

@@ -39,7 +39,8 @@ func writePage(w io.Writer, run *report.Run, again func(id string) string, frame
 	return newPage(page.Target{Run: run, Again: again, Capture: frames}).Write(w)
 }
 
-// createPage makes the file of the page of a comparison, which is none of the records; nil if none was asked for.
+// createPage makes the file of the page of a comparison, which is none of the records; nil if none
+// was asked for.
 func createPage(cmd *cobra.Command, path string, records []string) (*outfile.File, error) {
 	if err := input.NamesGiven(cmd.Flags(), "html"); err != nil {
 		return nil, usagef("%w", err)
@@ -62,7 +63,8 @@ func createPage(cmd *cobra.Command, path string, records []string) (*outfile.Fil
 	return create(cmd.Context(), path)
 }
 
-// commitDiffPage writes two records and their comparison as a page; without a comparison there is none.
+// commitDiffPage writes two records and their comparison as a page; without a comparison there is
+// none.
 func commitDiffPage(f *outfile.File, names []string, a, b *report.Run, c *report.Comparison) error {
 	if f == nil {
 		return nil

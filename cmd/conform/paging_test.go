@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// READs of memory on demand share a queue pair with requests that have effects: what the responder has executed and acknowledged is
-// not taken back by an RNR NAK for a READ before it, and what a requester does whose own pages are absent is no violation either.
+// READs of memory on demand share a queue pair with requests that have effects: what the responder
+// has executed and acknowledged is not taken back by an RNR NAK for a READ before it, and what a
+// requester does whose own pages are absent is no violation either.
 func TestWireOfPagedReadsBesideOthers(t *testing.T) {
 	for i, c := range []struct {
 		verbs, payload, at, loss string
@@ -46,8 +47,8 @@ func TestWireOfPagedReadsBesideOthers(t *testing.T) {
 	}
 }
 
-// A requester without its pages asks again from its first READ on, of which all were answered: that is no new connection, also when
-// one of the repeated requests is lost.
+// A requester without its pages asks again from its first READ on, of which all were answered: that
+// is no new connection, also when one of the repeated requests is lost.
 func TestWireOfReadsThatAreAskedForAgainFromTheFirst(t *testing.T) {
 	for _, psn := range []int{0x1010, 0x1090, 0x10b0} {
 		capture := captureOf(t, fmt.Sprintf("name: again\ntraffic: [{verb: read, payload: 16KiB, window: 16, messages: 100, on_demand: explicit}]\n"+

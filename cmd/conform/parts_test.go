@@ -11,7 +11,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
-// What the ledger says of a profile because of its part it says of that part below a library too, as a card or below exec.
+// What the ledger says of a profile because of its part it says of that part below a library too,
+// as a card or below exec.
 func TestLedgerKnowsPartsOfProfiles(t *testing.T) {
 	l, err := conformance.LoadLedger()
 	if err != nil {

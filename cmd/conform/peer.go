@@ -19,7 +19,8 @@ const (
 
 func (o *runOptions) simulatedPeer() bool { return strings.HasPrefix(o.peer, simulatedScheme) }
 
-// checkPeer refuses flags that do not go with a simulated peer, or go only with one. What is known of the lab's devices is not of it.
+// checkPeer refuses flags that do not go with a simulated peer, or go only with one. What is known
+// of the lab's devices is not of it.
 func (o *runOptions) checkPeer() error {
 	if roles := []string{roleRequester, roleResponder}; !slices.Contains(roles, o.role) {
 		return usagef("unknown role %q%s; roles are requester and responder", o.role, input.Suggest(o.role, roles))
@@ -40,8 +41,8 @@ func (o *runOptions) checkPeer() error {
 	return nil
 }
 
-// concerns reports whether a case says something of the device under test where its peer is simulated. One without a second node says
-// nothing of a device that is this node.
+// concerns reports whether a case says something of the device under test where its peer is
+// simulated. One without a second node says nothing of a device that is this node.
 func (o *runOptions) concerns(e *conformance.Entry) bool {
 	if !o.simulatedPeer() {
 		return true

@@ -7,7 +7,8 @@ import (
 	"github.com/rdmasim/rdmasim/conformance"
 )
 
-// TestCasesOfARole: with a simulated peer a device is asked for what is its own, and one that answers for what reaches it.
+// TestCasesOfARole: with a simulated peer a device is asked for what is its own, and one that
+// answers for what reaches it.
 func TestCasesOfARole(t *testing.T) {
 	all, err := conformance.Items(conformance.Suite())
 	if err != nil {

@@ -16,8 +16,9 @@ import (
 	"github.com/rdmasim/rdmasim/roce/pcap"
 )
 
-// Texts that terminals and readers take for something else: escape sequences, a bell, 8-bit control sequences, another
-// direction, characters that nobody sees, and a line that looks like one of the program's.
+// Texts that terminals and readers take for something else: escape sequences, a bell, 8-bit control
+// sequences, another direction, characters that nobody sees, and a line that looks like one of the
+// program's.
 const hostile = "\x1b[2J\a\u009b31ma\u202eb\u200bx\r\x7f\U000e0041\nok: 500 cases on mlx5: 500 pass"
 
 // clean fails if a text holds anything but what one can read.
@@ -108,7 +109,8 @@ func TestHostileTexts(t *testing.T) {
 	}
 }
 
-// Nor does one reach JUnit, which stays XML, or a record that is written again, which says the same.
+// Nor does one reach JUnit, which stays XML, or a record that is written again, which says the
+// same.
 func TestHostileRecordIsWritten(t *testing.T) {
 	r, err := report.ReadFile(t.Context(), hostileRecord(t, "a"))
 	if err != nil {

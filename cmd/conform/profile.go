@@ -11,7 +11,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
-// profileKey is the entry of a record's environment that names the file of a profile without its folder, and the hash of its text.
+// profileKey is the entry of a record's environment that names the file of a profile without its
+// folder, and the hash of its text.
 const profileKey = "profile_file"
 
 // simProfile is what --profile chooses: a stored profile by its name, or a user's by its file.

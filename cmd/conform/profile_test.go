@@ -21,8 +21,9 @@ func ownProfile(t *testing.T, name, interval string) string {
 	return path
 }
 
-// --profile takes a file, as that of rdmasim does. The record has the name in it and its hash, the command that runs a case again its
-// path, and what the profile that it extends may lack it may lack too.
+// --profile takes a file, as that of rdmasim does. The record has the name in it and its hash, the
+// command that runs a case again its path, and what the profile that it extends may lack it may
+// lack too.
 func TestProfileOfAFile(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
@@ -65,7 +66,8 @@ func writeText(t *testing.T, text string) string {
 	return path
 }
 
-// Every command that takes --profile refuses a bad file by file, line and column, and one that is not there.
+// Every command that takes --profile refuses a bad file by file, line and column, and one that is
+// not there.
 func TestBadFileOfAProfile(t *testing.T) {
 	t.Chdir(filepath.Dir(ownProfile(t, "my-card", "20"))) // paths without commas, which part the profiles of random
 	bad, none := "./own.yaml", "./none.yaml"

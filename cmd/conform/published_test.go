@@ -14,8 +14,8 @@ import (
 // publishedCases are all that the records of published measurements have values of.
 const publishedCases = "card faults || DEV-026"
 
-// TestSimulatorIsAsPublished runs on the simulator all that others have measured on cards and made public, and compares it with their
-// values, each of which must be of a step that there is.
+// TestSimulatorIsAsPublished runs on the simulator all that others have measured on cards and made
+// public, and compares it with their values, each of which must be of a step that there is.
 func TestSimulatorIsAsPublished(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")

@@ -18,7 +18,8 @@ func randomly(t *testing.T, args ...string) (status int, out, errs string) {
 	return status, stdout.String(), stderr.String()
 }
 
-// TestRandom: a simulator that breaks a rule differs, the program that is printed shows it again, and a case is written.
+// TestRandom: a simulator that breaks a rule differs, the program that is printed shows it again,
+// and a case is written.
 func TestRandom(t *testing.T) {
 	if testing.Short() {
 		t.Skip("draws programs until one shows a broken rule")

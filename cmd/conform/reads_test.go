@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Our own captures of READs that lose requests and responses break no rule: a requester drops responses
-// behind a missing one, and a NAK that waits behind responses may be late.
+// Our own captures of READs that lose requests and responses break no rule: a requester drops
+// responses behind a missing one, and a NAK that waits behind responses may be late.
 func TestWireOfReadsWithLoss(t *testing.T) {
 	for i, lost := range [][]string{
 		{"{do: drop, direction: requests, skip: 5, count: 1}", "{do: drop, direction: responses, skip: 200, count: 1}"},

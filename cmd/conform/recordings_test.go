@@ -109,8 +109,8 @@ func checkProvenance(t *testing.T, record string, run *report.Run) provenance {
 	return p
 }
 
-// The simulator against Soft-RoCE: every difference is one that the ledger or the catalogue explains, but for the
-// cases that are called open, which are bad there or different.
+// The simulator against Soft-RoCE: every difference is one that the ledger or the catalogue
+// explains, but for the cases that are called open, which are bad there or different.
 func TestSimulatorAgainstRecordings(t *testing.T) {
 	sim, err := report.ReadFile(t.Context(), simRecord("connectx-5")) // that the simulator shows the same is another test
 	if err != nil {
@@ -140,8 +140,8 @@ func TestSimulatorAgainstRecordings(t *testing.T) {
 	}
 }
 
-// Soft-RoCE of two kernels: a line for each case that is worth a look, each with the class that it has by what the kernels' sources
-// say, and nothing fails.
+// Soft-RoCE of two kernels: a line for each case that is worth a look, each with the class that it
+// has by what the kernels' sources say, and nothing fails.
 func TestTwoKernels(t *testing.T) {
 	const folder = "../../fixtures/recordings/"
 	want := map[string]string{

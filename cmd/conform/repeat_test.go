@@ -10,7 +10,8 @@ import (
 	"github.com/rdmasim/rdmasim/internal/cli/outfile"
 )
 
-// A case whose repeat differs: the record keeps what the repeat saw, through a file too, and -v and the end of a run show it.
+// A case whose repeat differs: the record keeps what the repeat saw, through a file too, and -v and
+// the end of a run show it.
 func TestRepeatThatDiffersIsKeptAndShown(t *testing.T) {
 	c := report.Case{ID: "RC-001", Area: "RC", Text: "a case", Strength: "E", Outcome: report.Flaky, Step: "completion", Reason: "repeat 2 differs from the first run with the same seed, at step completion: 0 and 12",
 		Observations: []report.Observation{{Step: "completion", Kind: "value", Got: 0}},

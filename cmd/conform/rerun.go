@@ -15,12 +15,14 @@ import (
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
 )
 
-// againAs is the command that runs cases as the run of a record did, as far as the record says how, with this program.
+// againAs is the command that runs cases as the run of a record did, as far as the record says how,
+// with this program.
 func againAs(run *report.Run, filter string) string { return (&runOptions{}).again(run, filter) }
 
-// again is the command that runs cases as the run of a record did, with all that stood before conform: variables that the driver
-// reads, rdmasim exec or vm with its flags, the lab. The options say what the record does not have: where its files lie, and, if they
-// are those of the run, that this program's environment is the run's. A record may be a stranger's: each word of it is quoted.
+// again is the command that runs cases as the run of a record did, with all that stood before
+// conform: variables that the driver reads, rdmasim exec or vm with its flags, the lab. The options
+// say what the record does not have: where its files lie, and, if they are those of the run, that
+// this program's environment is the run's. A record may be a stranger's: each word of it is quoted.
 func (o *runOptions) again(run *report.Run, filter string) string {
 	here := o.target == "hw"
 	words := driverVariables(run)
@@ -67,7 +69,8 @@ func (o *runOptions) again(run *report.Run, filter string) string {
 	return plain.Line(fmt.Sprintf("%s --seed %d --label-filter %s -v", strings.Join(words, " "), run.Seed, commands.Quoted(filter)))
 }
 
-// profileOf is the value of --profile of a run: a name, or a file, of which the record has no folder.
+// profileOf is the value of --profile of a run: a name, or a file, of which the record has no
+// folder.
 func (o *runOptions) profileOf(run *report.Run) string {
 	switch name := fileName(run.Environment[profileKey]); {
 	case name == "":
@@ -122,7 +125,8 @@ func recordedFlags(run *report.Run) (words []string) {
 	return words
 }
 
-// session is the command of rdmasim exec of a run, up to the program: here with the name by which rdmasim was called.
+// session is the command of rdmasim exec of a run, up to the program: here with the name by which
+// rdmasim was called.
 func session(run *report.Run, here bool) []string {
 	words, ok := commands.Words(run.Environment[report.KeySession]) // a record of an older version has none
 	if here {
@@ -137,11 +141,12 @@ func session(run *report.Run, here bool) []string {
 	return words
 }
 
-// driverVariable is the name of a variable that records have. That of another, such as LD_PRELOAD, or what is no name, would run
-// something else where it is pasted.
+// driverVariable is the name of a variable that records have. That of another, such as LD_PRELOAD,
+// or what is no name, would run something else where it is pasted.
 var driverVariable = regexp.MustCompile(`^(?:MLX|MLX5|IBV|RDMAV)_[A-Za-z0-9_]*$`)
 
-// driverVariables are the words that set the variables of the driver, and of where it is found, as a run had them.
+// driverVariables are the words that set the variables of the driver, and of where it is found, as
+// a run had them.
 func driverVariables(run *report.Run) (words []string) {
 	if path := run.Environment[report.KeyLibraryPath]; path != "" {
 		words = append(words, "LD_LIBRARY_PATH="+commands.Quoted(path))
@@ -157,8 +162,8 @@ func driverVariables(run *report.Run) (words []string) {
 	return words
 }
 
-// undescribed puts into a record what this program knows of a run whose worker ended before it could say what it runs on, so that the
-// command which runs it again is whole.
+// undescribed puts into a record what this program knows of a run whose worker ended before it
+// could say what it runs on, so that the command which runs it again is whole.
 func (o *runOptions) undescribed(run *report.Run) {
 	run.Target.Device = o.device
 	if os.Getenv(commands.SessionVariable) != "" {
@@ -174,7 +179,8 @@ func (o *runOptions) undescribed(run *report.Run) {
 	}
 }
 
-// calledAs is the program as the command line named it, also one built with a tag (conform-hw), unless go run or a test built it for this time only.
+// calledAs is the program as the command line named it, also one built with a tag (conform-hw),
+// unless go run or a test built it for this time only.
 func calledAs(arg0 string) string {
 	if base := filepath.Base(arg0); base != "conform" && !strings.HasPrefix(base, "conform-") || strings.Contains(arg0, string(filepath.Separator)+"go-build") {
 		return "conform"

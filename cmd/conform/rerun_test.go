@@ -61,7 +61,8 @@ func TestAgainIsTheWholeCommand(t *testing.T) {
 	}
 }
 
-// The command of a record is that of its run, whoever prints it, and no word of it is more than a word.
+// The command of a record is that of its run, whoever prints it, and no word of it is more than a
+// word.
 func TestAgainOfARecord(t *testing.T) {
 	t.Setenv(commands.SessionVariable, "somebody/rdmasim exec --devices 9 --")
 	const none, end = "rdmasim exec --", " --seed 9 --label-filter RC-001 -v"

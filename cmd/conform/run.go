@@ -86,7 +86,8 @@ func runSuite(cmd *cobra.Command, o *runOptions) error {
 	return withOutputError(lost, err)
 }
 
-// withOutputError joins the error of a failed output and the error of the command; the exit status is the one of the output.
+// withOutputError joins the error of a failed output and the error of the command; the exit status
+// is the one of the output.
 func withOutputError(lost, err error) error {
 	if lost == nil {
 		return err
@@ -192,7 +193,8 @@ func (o *runOptions) distinct(parallel bool, ids []string) error {
 	return nil
 }
 
-// run runs the suite on one target and writes its outputs. After an error the caller has to abort them; with a run it is that of an output.
+// run runs the suite on one target and writes its outputs. After an error the caller has to abort
+// them; with a run it is that of an output.
 func (j *job) run(cmd *cobra.Command) (*report.Run, error) {
 	dir := ""
 	d, err := outfile.TempDir("conform-run")
@@ -357,7 +359,8 @@ func (j *job) assemble(res harness.Result, policy *conformance.Policy, ledger *r
 	return run
 }
 
-// hold judges cases of strength H by the baselines of the run's kind of device, and all cases by published measurements of it.
+// hold judges cases of strength H by the baselines of the run's kind of device, and all cases by
+// published measurements of it.
 func hold(run *report.Run, baselines []*report.Run, published []*report.Published) error {
 	if len(baselines)+len(published) == 0 {
 		return nil

@@ -80,8 +80,8 @@ func workerCommand(target string) (string, error) {
 	return hwWorker(builtForHardware)
 }
 
-// hwWorker finds the program that runs cases on hardware. One that is built for it, under whatever name, is its own
-// unless $CONFORM_HW names another.
+// hwWorker finds the program that runs cases on hardware. One that is built for it, under whatever
+// name, is its own unless $CONFORM_HW names another.
 func hwWorker(itself bool) (string, error) {
 	if err := rlimit.CheckAddressSpace(rlimit.HardwareAddressSpace); err != nil {
 		return "", usagef("target hw: %w", err)
@@ -108,8 +108,8 @@ func hwWorker(itself bool) (string, error) {
 	return path, nil
 }
 
-// workerEnv returns the environment of a worker. On hardware it keeps the signals of Go's scheduler out
-// of calls of the verbs library, because they would interrupt its system calls.
+// workerEnv returns the environment of a worker. On hardware it keeps the signals of Go's scheduler
+// out of calls of the verbs library, because they would interrupt its system calls.
 func workerEnv(target string) []string {
 	if target != "hw" {
 		return nil

@@ -10,8 +10,9 @@ import (
 	"github.com/rdmasim/rdmasim/roce"
 )
 
-// What conform --pcap writes of the cases that move data is whole and decodes, and
-// each frame says whose case it is; and what the simulator sends obeys the rules. What the cases find is not this test's matter.
+// What conform --pcap writes of the cases that move data is whole and decodes, and each frame says
+// whose case it is; and what the simulator sends obeys the rules. What the cases find is not this
+// test's matter.
 func TestCapture(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
@@ -54,7 +55,8 @@ func testCapture(t *testing.T, profile string) {
 	}
 }
 
-// Frames that a case forges, edits or holds back make no rule of the sender's or the receiver's seem broken.
+// Frames that a case forges, edits or holds back make no rule of the sender's or the receiver's
+// seem broken.
 func TestCaptureOfForgedFrames(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
@@ -70,8 +72,8 @@ func TestCaptureOfForgedFrames(t *testing.T) {
 	}
 }
 
-// Packets of InfiniBand do not name their sender: connections between two ports that begin with one PSN are told apart by
-// what answers what, or not judged.
+// Packets of InfiniBand do not name their sender: connections between two ports that begin with one
+// PSN are told apart by what answers what, or not judged.
 func TestCaptureOfInfiniBandFlowsThatLookAlike(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")

@@ -22,8 +22,9 @@ var (
 	wireCutSeed = flag.Uint64("wire-cut-seed", 0, "seed of the cuts, and of the random scenarios whose captures are cut")
 )
 
-// What a tap has not seen is no violation: a capture that begins late, ends early, shows one direction, one flow or some opcodes, or lacks
-// frames anywhere breaks no rule that the whole capture keeps.
+// What a tap has not seen is no violation: a capture that begins late, ends early, shows one
+// direction, one flow or some opcodes, or lacks frames anywhere breaks no rule that the whole
+// capture keeps.
 func TestWireOfCutCaptures(t *testing.T) {
 	corpus := cutCorpus(t)
 	n := *wireCuts
@@ -46,8 +47,8 @@ func TestWireOfCutCaptures(t *testing.T) {
 	t.Logf("%d cuts of %d captures", sum, len(corpus))
 }
 
-// A part of a capture is told what shows that frames are missing, and counts what is sent again to its end; a proof in the file wins over
-// the claim that it is complete.
+// A part of a capture is told what shows that frames are missing, and counts what is sent again to
+// its end; a proof in the file wins over the claim that it is complete.
 func TestWireSaysWhatIsMissing(t *testing.T) {
 	lossy := captureOf(t, "name: s\ntraffic: [{payload: 16KiB, window: 16, messages: 60, ack_timeout: 10}]\nfaults: [{do: drop, per_million: 5000}]\n")
 	small := captureOf(t, "name: s\ntraffic: [{payload: 64, window: 16, messages: 40}]\n")
@@ -101,7 +102,8 @@ func TestWireSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
-// oneWay is a copy of a capture of another program, with the packets that the sender of the first one sends.
+// oneWay is a copy of a capture of another program, with the packets that the sender of the first
+// one sends.
 func oneWay(t *testing.T, name string) string {
 	t.Helper()
 	b, err := os.ReadFile(name)
@@ -136,7 +138,8 @@ type wholeCapture struct {
 	opts    oracle.Options // with those of the whole
 }
 
-// check judges cuts of a capture as parts of one of the simulator, whose frames carry what became of them, and as a file of others.
+// check judges cuts of a capture as parts of one of the simulator, whose frames carry what became
+// of them, and as a file of others.
 func (w *wholeCapture) check(t *testing.T, cuts []cut) {
 	broken := map[string]bool{}
 	for _, v := range oracle.Judge(w.capture, w.opts).Verdicts {
@@ -239,7 +242,8 @@ func cutsOf(c oracle.Capture, r *rand.Rand) []cut {
 	return cuts
 }
 
-// properties are what a filter may select a frame by: sender, flow, the two together with what comes back, and opcode.
+// properties are what a filter may select a frame by: sender, flow, the two together with what
+// comes back, and opcode.
 func properties(f oracle.Frame) []string {
 	parse := roce.Parse
 	if f.InfiniBand {

@@ -14,8 +14,8 @@ type otherRules struct {
 	opts  oracle.Options
 }
 
-// others lists what a capture may need besides the flags that were given: selective repeat of either kind, unless --sender was given, only
-// of our own captures, paging of any, or both.
+// others lists what a capture may need besides the flags that were given: selective repeat of
+// either kind, unless --sender was given, only of our own captures, paging of any, or both.
 func (o *wireOptions) others(own bool, opts oracle.Options) []otherRules {
 	const odp = "--odp"
 	selective := []string{"selective-repeat", "selective-ack"}
@@ -45,8 +45,8 @@ func (o *wireOptions) others(own bool, opts oracle.Options) []otherRules {
 	return out
 }
 
-// hint says which flags would leave none of the violations in all runs together, or at most half of them, and how many. It is empty
-// where no flags would; none says that nothing remains.
+// hint says which flags would leave none of the violations in all runs together, or at most half of
+// them, and how many. It is empty where no flags would; none says that nothing remains.
 func hint(runs []oracle.Capture, violations int, others []otherRules) (text string, none bool) {
 	var best *otherRules
 	left := violations/2 + 1

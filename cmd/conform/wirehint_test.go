@@ -16,8 +16,8 @@ import (
 	"github.com/rdmasim/rdmasim/roce/pcap"
 )
 
-// A capture of the simulator with selective repeat gets one line that says which flag it needs; with
-// the flag it is judged, and go-back-n on request is judged as such.
+// A capture of the simulator with selective repeat gets one line that says which flag it needs;
+// with the flag it is judged, and go-back-n on request is judged as such.
 func TestWireNamesTheSenderThatACaptureNeeds(t *testing.T) {
 	dir := t.TempDir()
 	capture, faults := filepath.Join(dir, "out.pcapng"), filepath.Join(dir, "faults.yaml")
@@ -52,8 +52,9 @@ func TestWireNamesTheSenderThatACaptureNeeds(t *testing.T) {
 	}
 }
 
-// A capture with on-demand paging gets one line that says which flag it needs; with the flag nothing in it is wrong: neither
-// the RNR NAKs for READs, WRITEs and atomics, nor the NAK of a request whose pages cannot be had.
+// A capture with on-demand paging gets one line that says which flag it needs; with the flag
+// nothing in it is wrong: neither the RNR NAKs for READs, WRITEs and atomics, nor the NAK of a
+// request whose pages cannot be had.
 func TestWireNamesThePagingThatACaptureNeeds(t *testing.T) {
 	capture := filepath.Join(t.TempDir(), "out.pcapng")
 	if code, out, errs := command(t, "--target=sim", "--label-filter", "/ODP-0[0-2]./", "--pcap", capture); code != exitOK {
@@ -69,7 +70,8 @@ func TestWireNamesThePagingThatACaptureNeeds(t *testing.T) {
 	}
 }
 
-// A requester drops the answer of an atomic that comes behind a missing one, and asks for it again: that is no violation.
+// A requester drops the answer of an atomic that comes behind a missing one, and asks for it again:
+// that is no violation.
 func TestWireAllowsAtomicsToBeAskedForAgain(t *testing.T) {
 	capture := captureOf(t, "name: s\nset: {hca.selective_repeat: true}\ntraffic:\n  - {verb: faa, window: 16, messages: 1000}\n"+
 		"faults: [{do: drop, direction: responses, per_million: 5000}]\n")
@@ -116,7 +118,8 @@ func TestWireNamesTwoFlagsThatACaptureNeeds(t *testing.T) {
 	}
 }
 
-// A violation that other rules leave does not take the hint away, and the hint does not hide what is wrong.
+// A violation that other rules leave does not take the hint away, and the hint does not hide what
+// is wrong.
 func TestWireNamesFlagsThatLeaveAViolation(t *testing.T) {
 	capture := flipped(t, captureOf(t, fmt.Sprintf(hintScenario, "write", "")))
 	hint, n := hintOf(t, capture)
@@ -150,7 +153,8 @@ func flipped(t *testing.T, name string) string {
 	return out
 }
 
-// The hint of a file of several runs counts those of all of them, and one run that other rules do not excuse is not hidden.
+// The hint of a file of several runs counts those of all of them, and one run that other rules do
+// not excuse is not hidden.
 func TestWireHintsOfSeveralRuns(t *testing.T) {
 	one, two := captureOf(t, fmt.Sprintf(hintScenario, "write", "")), captureOf(t, fmt.Sprintf(hintScenario, "send", ""))
 	both := joined(t, one, two, one)

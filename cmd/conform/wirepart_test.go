@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// partOf is a capture as a program leaves it that takes some packets out of a file: without the counts of the interfaces, or as they were.
+// partOf is a capture as a program leaves it that takes some packets out of a file: without the
+// counts of the interfaces, or as they were.
 func partOf(t *testing.T, name string, from, to int, counts bool) string {
 	t.Helper()
 	b, err := os.ReadFile(name)
@@ -39,7 +40,8 @@ func partOf(t *testing.T, name string, from, to int, counts bool) string {
 	return out
 }
 
-// Packets that somebody has taken out of a capture of the simulator are no whole capture: they are judged like those of anybody else, and that is said.
+// Packets that somebody has taken out of a capture of the simulator are no whole capture: they are
+// judged like those of anybody else, and that is said.
 func TestWireOfAPartOfOurOwnCapture(t *testing.T) {
 	capture := captureOf(t, "name: s\nhosts: 3\nlink: switch\ntraffic:\n"+
 		"  - {from: 0, to: 2, payload: 8KiB, window: 8, messages: 40}\n  - {from: 1, to: 2, payload: 8KiB, window: 8, messages: 40}\n"+

@@ -13,7 +13,8 @@ var (
 	wireSeed      = flag.Uint64("wire-seed", 0, "number of the first of them")
 )
 
-// Whatever a scenario does, its capture breaks no rule when it is judged by the flags that belong to it.
+// Whatever a scenario does, its capture breaks no rule when it is judged by the flags that belong
+// to it.
 func TestWireOfRandomScenarios(t *testing.T) {
 	n := *wireScenarios
 	if testing.Short() {

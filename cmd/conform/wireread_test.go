@@ -35,7 +35,8 @@ func gzipped(b []byte) []byte {
 	return out.Bytes()
 }
 
-// A capture may come from a pipe, and be packed; of one whose end is missing what is there is judged, and the break is named.
+// A capture may come from a pipe, and be packed; of one whose end is missing what is there is
+// judged, and the break is named.
 func TestWireOfPipesAndGzip(t *testing.T) {
 	whole, err := os.ReadFile(recorded + "send_multi.pcap")
 	if err != nil {
@@ -75,7 +76,8 @@ func TestWireOfPipesAndGzip(t *testing.T) {
 	}
 }
 
-// foreign writes the packets of a file of the simulator as another program may have captured them: their first bytes.
+// foreign writes the packets of a file of the simulator as another program may have captured them:
+// their first bytes.
 func foreign(t *testing.T, name string, length int) string {
 	t.Helper()
 	b, err := os.ReadFile(name)
@@ -105,7 +107,8 @@ func foreign(t *testing.T, name string, length int) string {
 	return out
 }
 
-// Headers suffice: the verdicts of a lossy run are those of its whole frames, and what is left out is named.
+// Headers suffice: the verdicts of a lossy run are those of its whole frames, and what is left out
+// is named.
 func TestWireOfHeaders(t *testing.T) {
 	capture := captureOf(t, "name: s\ntraffic: [{messages: 400, window: 32, payload: 3000, mtu: 1024, ack_timeout: 8, mix: [{verb: write, weight: 2}, {verb: read}, {verb: send}]}]\n"+
 		"faults: [{do: drop, direction: responses, per_million: 5000}]\n")
@@ -134,7 +137,8 @@ func TestWireOfHeaders(t *testing.T) {
 	}
 }
 
-// Packets of link types that are not read are counted beside others; a capture of nothing else is bad input.
+// Packets of link types that are not read are counted beside others; a capture of nothing else is
+// bad input.
 func TestWireOfOtherLinkTypes(t *testing.T) {
 	b, err := os.ReadFile(recorded + "send_multi.pcap")
 	if err != nil {

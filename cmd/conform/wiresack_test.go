@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// NAKs with SACK are of no public form: a capture of them says so, and which flag judges it. Of every scheme the judge accepts what the
-// simulator sends.
+// NAKs with SACK are of no public form: a capture of them says so, and which flag judges it. Of
+// every scheme the judge accepts what the simulator sends.
 func TestWireOfRepeatSchemes(t *testing.T) {
 	for _, c := range []struct{ scheme, sender string }{{"single", "selective-repeat"}, {"by-operation", "selective-repeat"}, {"sack", "selective-ack"}} {
 		for _, mix := range []string{"{verb: write}, {verb: send}, {verb: read}", "{verb: write}", "{verb: faa}, {verb: read}"} {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// A program that is built for hardware runs itself, whatever its name and whichever conform-hw is found. $CONFORM_HW comes first.
+// A program that is built for hardware runs itself, whatever its name and whichever conform-hw is
+// found. $CONFORM_HW comes first.
 func TestWorkerOfHardware(t *testing.T) {
 	dir := t.TempDir()
 	found, named := filepath.Join(dir, "conform-hw"), filepath.Join(dir, "other")

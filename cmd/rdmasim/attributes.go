@@ -12,7 +12,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// attribute is one of ibv_query_device_ex or ibv_query_port: how the driver derives it, and from which values of the profile.
+// attribute is one of ibv_query_device_ex or ibv_query_port: how the driver derives it, and from
+// which values of the profile.
 type attribute struct {
 	name string
 	of   func(a *verbs.DeviceAttrEx, p *verbs.PortAttr) any

@@ -11,7 +11,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
-// profile show has a row for each attribute of a card's dump, with the value of the profile that it is from and that value's source.
+// profile show has a row for each attribute of a card's dump, with the value of the profile that it
+// is from and that value's source.
 func TestShowOfAttributes(t *testing.T) {
 	files, err := filepath.Glob("../../fixtures/attributes/*.yaml")
 	if err != nil || len(files) == 0 {

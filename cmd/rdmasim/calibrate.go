@@ -18,11 +18,13 @@ import (
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
-// calibrateMemory is where the collector begins to give memory back. Thousands of runs, of which some have hosts of 20 GiB that
-// they touch here and there, would otherwise fill the machine: memory that is used again is cleared as a whole.
+// calibrateMemory is where the collector begins to give memory back. Thousands of runs, of which
+// some have hosts of 20 GiB that they touch here and there, would otherwise fill the machine:
+// memory that is used again is cleared as a whole.
 const calibrateMemory = 4 << 30
 
-// keepMemorySmall lets this process collect its garbage earlier when it holds so many bytes, unless the user has set a limit ($GOMEMLIMIT).
+// keepMemorySmall lets this process collect its garbage earlier when it holds so many bytes, unless
+// the user has set a limit ($GOMEMLIMIT).
 func keepMemorySmall(bytes int64) {
 	if _, given := os.LookupEnv("GOMEMLIMIT"); !given {
 		debug.SetMemoryLimit(bytes)
@@ -74,7 +76,8 @@ func writeProfile(c *cobra.Command, out string, rep *calibrate.CardReport) error
 	return nil
 }
 
-// cacheFolder is where results of runs are kept unless the user says so; "" if the system names no place.
+// cacheFolder is where results of runs are kept unless the user says so; "" if the system names no
+// place.
 func cacheFolder() string {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -95,7 +98,8 @@ func showStored(c *cobra.Command, format string) error {
 	return rep.Current()
 }
 
-// writeLeftOut writes a whole table of left-out figures, and to people how well the intervals of results hold for them.
+// writeLeftOut writes a whole table of left-out figures, and to people how well the intervals of
+// results hold for them.
 func writeLeftOut(c *cobra.Command, rep *calibrate.LeaveOneOut, format string) error {
 	err := rep.Write(c.OutOrStdout(), format)
 	if err == nil && format == "table" {

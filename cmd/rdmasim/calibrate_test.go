@@ -13,8 +13,9 @@ import (
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
-// The script that owners of a card run has its ten tests done below exec, and calibrate reads all that it leaves. Times there
-// are those of this machine's processor, so nothing is asked of the values.
+// The script that owners of a card run has its ten tests done below exec, and calibrate reads all
+// that it leaves. Times there are those of this machine's processor, so nothing is asked of the
+// values.
 func TestCalibrateScriptBelowExec(t *testing.T) {
 	if os.Getenv("RDMASIM_NEED_RDMA") == "" {
 		t.Skip("needs Debian's perftest, and RDMASIM_NEED_RDMA=1, as make test sets it")
@@ -51,8 +52,9 @@ func TestCalibrateScriptBelowExec(t *testing.T) {
 	}
 }
 
-// perftest prints zeros where it cannot measure the frequency of the clock, as on a busy machine. The script repeats such a test, all its
-// programs together, and leaves no file of one that never measured anything.
+// perftest prints zeros where it cannot measure the frequency of the clock, as on a busy machine.
+// The script repeats such a test, all its programs together, and leaves no file of one that never
+// measured anything.
 func TestMeasureCardRepeats(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")

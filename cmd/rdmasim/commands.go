@@ -160,8 +160,9 @@ var errSamplesAlone = errors.New("--every and --histogram work on a single run: 
 
 var errStoredSensitivity = errors.New("--stored prints the sensitivity that comes with the program: give it with --sensitivity, and with --set at most")
 
-// writeResult prints a result and writes it to a folder, if there is one; err is what ended the runs. What standard output does not
-// take is in the folder all the same, and one file that cannot be written does not keep others from their place.
+// writeResult prints a result and writes it to a folder, if there is one; err is what ended the
+// runs. What standard output does not take is in the folder all the same, and one file that cannot
+// be written does not keep others from their place.
 func writeResult(c *cobra.Command, res *experiment.Result, req experiment.Request, out, format string, err error) error {
 	err = errors.Join(err, res.Write(c.OutOrStdout(), format))
 	notesBeside(c, res.Notes, format)
@@ -184,7 +185,8 @@ func writeResult(c *cobra.Command, res *experiment.Result, req experiment.Reques
 	return errors.Join(err, lost)
 }
 
-// withReports adds what kept reports from their place. A loss is more than an interrupted run, whose results so far are written.
+// withReports adds what kept reports from their place. A loss is more than an interrupted run,
+// whose results so far are written.
 func withReports(err, lost error) error {
 	if lost != nil && errors.Is(err, experiment.ErrInterrupted) {
 		return lost
@@ -304,8 +306,8 @@ its tolerance.`,
 	return c
 }
 
-// noteTiming says on standard error that the rates of a command are no evidence, where its output, such as that of an
-// unmodified program, has no place for it.
+// noteTiming says on standard error that the rates of a command are no evidence, where its output,
+// such as that of an unmodified program, has no place for it.
 func noteTiming(c *cobra.Command, command string, p *profile.Profile) {
 	if p.NotCalibrated != "" {
 		fmt.Fprintf(c.ErrOrStderr(), "rdmasim %s: profile %s: %s: %s\n", command, plain.Line(p.Name), profile.TimingNotCalibrated, plain.Line(p.NotCalibrated))

@@ -14,8 +14,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
-// runnable completes what run takes: the names of experiments and of the scenarios that come with the program, and scenario files of the
-// user's folder that begin with what is typed.
+// runnable completes what run takes: the names of experiments and of the scenarios that come with
+// the program, and scenario files of the user's folder that begin with what is typed.
 func runnable(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -95,8 +95,8 @@ func completables(c *cobra.Command, name string) (all []completable) {
 	return all
 }
 
-// settings completes the value of --set and --sweep: a key with its =, then the words that its value may be. Values of --sweep have
-// commas between them.
+// settings completes the value of --set and --sweep: a key with its =, then the words that its
+// value may be. Values of --sweep have commas between them.
 func settings(sweep bool) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		name := ""

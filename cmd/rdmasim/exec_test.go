@@ -10,7 +10,8 @@ import (
 	"github.com/rdmasim/rdmasim/internal/cli/input/commands"
 )
 
-// The program of exec knows the command of its session, whatever its own words look like; a session within another is that one.
+// The program of exec knows the command of its session, whatever its own words look like; a session
+// within another is that one.
 func TestExecTellsItsCommand(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("needs Linux on x86-64, for exec")

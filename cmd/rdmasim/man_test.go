@@ -12,7 +12,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Each command that help shows has a manual page with all its flags, and groff formats the pages without a complaint.
+// Each command that help shows has a manual page with all its flags, and groff formats the pages
+// without a complaint.
 func TestManualPages(t *testing.T) {
 	dir := t.TempDir()
 	var out, errs strings.Builder

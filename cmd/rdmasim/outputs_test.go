@@ -88,8 +88,8 @@ func TestNoOutputIsNamedDash(t *testing.T) {
 	}
 }
 
-// When the n-th operation on an output fails, the exit status says so, the error names the file, and each file
-// is whole or not there.
+// When the n-th operation on an output fails, the exit status says so, the error names the file,
+// and each file is whole or not there.
 func TestEachOperationOnOutputsMayFail(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
@@ -145,7 +145,8 @@ func TestEachOperationOnOutputsMayFail(t *testing.T) {
 	}
 }
 
-// One output that cannot be written at the end takes neither the table nor the other outputs with it, and the status is 1.
+// One output that cannot be written at the end takes neither the table nor the other outputs with
+// it, and the status is 1.
 func TestOutputThatIsLostLeavesTheRest(t *testing.T) {
 	sharing := []string{"run", "uar-sharing", "--set", "graph=1", "--set", "threads=2", "--set", "ablate=false", "--set", "duration_us=10"}
 	for _, c := range []struct {
@@ -199,7 +200,8 @@ func TestFolderInPlaceOfAPicture(t *testing.T) {
 	}
 }
 
-// A pipe without a reader does not hold a run that was asked to end, and one whose reader comes late gets all.
+// A pipe without a reader does not hold a run that was asked to end, and one whose reader comes
+// late gets all.
 func TestOutputToAPipe(t *testing.T) {
 	for _, flag := range []string{"--pcap", "--trace"} {
 		path := filepath.Join(t.TempDir(), "fifo")
@@ -230,7 +232,8 @@ func TestOutputToAPipe(t *testing.T) {
 	}
 }
 
-// Standard output and error that nobody reads, a pipe that is full or a terminal that is stopped, do not keep a command that was asked to end.
+// Standard output and error that nobody reads, a pipe that is full or a terminal that is stopped,
+// do not keep a command that was asked to end.
 func TestUnreadTextsDoNotHoldTheEnd(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
@@ -258,7 +261,8 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// A capture of perf of which a part could not be written does not take the place of an older one, and the error names it.
+// A capture of perf of which a part could not be written does not take the place of an older one,
+// and the error names it.
 func TestCaptureOfPerfThatCannotBeWritten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.pcapng")
 	for n := range 3 { // the last write is that at the end

@@ -25,8 +25,8 @@ import (
 	"github.com/rdmasim/rdmasim/workload/perftest/perf"
 )
 
-// perfFlags are the flags of this program, which stand among those of perftest. They are not abbreviated, so that the
-// abbreviations of perftest's flags mean what they mean there.
+// perfFlags are the flags of this program, which stand among those of perftest. They are not
+// abbreviated, so that the abbreviations of perftest's flags mean what they mean there.
 type perfFlags struct {
 	target, profile, pcap, compare string
 	set                            []string
@@ -158,8 +158,8 @@ func runPerf(c *cobra.Command, args []string) error {
 	return perfOnSimulator(c, &f, o, stored)
 }
 
-// parsePerf reads the flags of a program of perftest for a command. Without options there was help instead, to which more is added, or there is
-// an error.
+// parsePerf reads the flags of a program of perftest for a command. Without options there was help
+// instead, to which more is added, or there is an error.
 func parsePerf(c *cobra.Command, command string, test perf.Test, program string, args []string, more string) (*perf.Options, error) {
 	o, err := perf.Parse(test, program, args)
 	var refusal *perf.Refusal
@@ -272,7 +272,8 @@ func setProfile(p *profile.Profile, command string, set []string) error {
 	return nil
 }
 
-// withLoss adds to the end of a test that an output is lost. The end decides the status, and may be nothing but that number.
+// withLoss adds to the end of a test that an output is lost. The end decides the status, and may be
+// nothing but that number.
 func withLoss(c *cobra.Command, end, lost error) error {
 	if end == nil || lost == nil {
 		return errors.Join(end, lost)
@@ -299,7 +300,8 @@ type perfEnds struct {
 	timing         []string // what Timing of the profile says
 }
 
-// noteRNR says that senders have waited since no receive was posted: how much of a test that takes depends on its length.
+// noteRNR says that senders have waited since no receive was posted: how much of a test that takes
+// depends on its length.
 func (e *perfEnds) noteRNR(c *cobra.Command, tb *testbed.Testbed) {
 	waits := uint64(0)
 	for _, r := range tb.Counters() {
@@ -366,7 +368,8 @@ func (e *perfEnds) run(c *cobra.Command, tb *testbed.Testbed, client *perf.Optio
 	return stored.print(c.OutOrStdout(), strings.Join(append([]string{"simulator " + e.f.profile}, e.timing...), ", "))
 }
 
-// perfFailed prints perftest's words for what went wrong, and then which step failed, why, and what to try.
+// perfFailed prints perftest's words for what went wrong, and then which step failed, why, and what
+// to try.
 func perfFailed(c *cobra.Command, command string, err error) error {
 	var f *perf.Failure
 	ends := []error{err}

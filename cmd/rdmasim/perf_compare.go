@@ -23,7 +23,8 @@ type comparison struct {
 	printed bytes.Buffer
 }
 
-// openComparison reads the file of --compare: an output of perftest, or its JSON. There may be none.
+// openComparison reads the file of --compare: an output of perftest, or its JSON. There may be
+// none.
 func openComparison(ctx context.Context, f *perfFlags, o *perf.Options) (*comparison, error) {
 	if f.compare == "" {
 		return nil, nil

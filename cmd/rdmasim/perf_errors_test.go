@@ -173,7 +173,8 @@ func TestPerfPeersThatAreNone(t *testing.T) {
 	}
 }
 
-// A perftest that was built without mlx5dv has shorter parameters: a server answers in kind, and a client says what to do.
+// A perftest that was built without mlx5dv has shorter parameters: a server answers in kind, and a
+// client says what to do.
 func TestPerfWithoutMlx5dv(t *testing.T) {
 	system := [][]byte{exchange.EncodeVersion("6.29"), exchange.EncodeInt(4096), exchange.EncodeInt(64), exchange.EncodeMTU(verbs.MTU1024)}
 	swap := func(c net.Conn, first bool, mine []byte) []byte {
@@ -379,7 +380,8 @@ func TestPerfPeerIsKilled(t *testing.T) {
 	}
 }
 
-// --run_infinitely prints a row each -D seconds until the user ends it, and the server says that it was ended; -D counts its sample.
+// --run_infinitely prints a row each -D seconds until the user ends it, and the server says that it
+// was ended; -D counts its sample.
 func TestPerfForATime(t *testing.T) {
 	b := newBench(t, "link.bandwidth=1Gbps")
 	b.envs[0].Interrupted = func() bool { return strings.Count(b.outs[0].String(), "\n 65536 ") >= 3 }

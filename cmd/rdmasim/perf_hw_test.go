@@ -17,7 +17,8 @@ import (
 	"github.com/rdmasim/rdmasim/workload/perftest"
 )
 
-// A real perftest and this program complete with each other in both roles, on simulated devices below exec.
+// A real perftest and this program complete with each other in both roles, on simulated devices
+// below exec.
 func TestPerfTalksToPerftest(t *testing.T) {
 	if _, err := exec.LookPath("ib_write_bw"); err != nil {
 		if os.Getenv("RDMASIM_NEED_RDMA") == "1" {
@@ -79,7 +80,8 @@ wait $s || exit 8`, freePort(t), server, client, host)
 	}
 }
 
-// sizeAndCount are the columns of perftest's table that do not depend on a clock: the size and how many messages there were.
+// sizeAndCount are the columns of perftest's table that do not depend on a clock: the size and how
+// many messages there were.
 func sizeAndCount(text string) string {
 	m := regexp.MustCompile(`(?m)^ *#bytes .*\n(?:\D.*\n)*? *([0-9]+) +([0-9]+) `).FindStringSubmatch(text)
 	if m == nil {

@@ -14,7 +14,8 @@ import (
 	"github.com/rdmasim/rdmasim/workload/perftest/perf"
 )
 
-// perfOnDevice has rdmasim-hw, the same program built with the tag hw, carry out the command in place of this one.
+// perfOnDevice has rdmasim-hw, the same program built with the tag hw, carry out the command in
+// place of this one.
 func perfOnDevice(*cobra.Command, *perfFlags, *perf.Options, *comparison) error {
 	program, err := hwProgram()
 	if err != nil {

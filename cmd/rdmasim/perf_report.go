@@ -12,8 +12,9 @@ import (
 	"github.com/rdmasim/rdmasim/workload/perftest/perf"
 )
 
-// perfReport is the file of --out_json. A regular one is put in place after each size. What else stands there, such as a pipe, is
-// written once, at the end, for its reader takes the first report as all.
+// perfReport is the file of --out_json. A regular one is put in place after each size. What else
+// stands there, such as a pipe, is written once, at the end, for its reader takes the first report
+// as all.
 type perfReport struct {
 	ctx    context.Context
 	direct *outfile.File // no regular file, open from the beginning
@@ -66,7 +67,8 @@ func (r *perfReport) finish() error {
 	return r.direct.Commit(func(w io.Writer) error { _, err := w.Write(r.last); return err })
 }
 
-// ended reports whether a test is to end: the user wants it, or of one that has no end of its own nobody reads the output any more.
+// ended reports whether a test is to end: the user wants it, or of one that has no end of its own
+// nobody reads the output any more.
 func ended(c *cobra.Command, o *perf.Options) func() bool {
 	return func() bool {
 		out, ok := c.OutOrStdout().(*plain.Output)

@@ -282,7 +282,8 @@ func TestPerfCompares(t *testing.T) {
 	}
 }
 
-// What goes wrong names the step, the reason and what to try, behind perftest's words; flags end with status 2.
+// What goes wrong names the step, the reason and what to try, behind perftest's words; flags end
+// with status 2.
 func TestPerfFailures(t *testing.T) {
 	for _, c := range []struct {
 		line   string
@@ -374,8 +375,8 @@ func TestPerfLeavesNothing(t *testing.T) {
 	}
 }
 
-// A test of messages that come faster than the server takes them says so, while the receives posted before it hide that. So do tests with few
-// measurements, and whose messages may be lost.
+// A test of messages that come faster than the server takes them says so, while the receives posted
+// before it hide that. So do tests with few measurements, and whose messages may be lost.
 func TestPerfNotesWhatAShortTestHides(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, c := range []struct{ line, want string }{
@@ -414,7 +415,8 @@ func TestPerfNotesWhatAShortTestHides(t *testing.T) {
 	}
 }
 
-// With several sizes --explain also plots their limits: so few small messages are limited by nothing, and large ones by the wire.
+// With several sizes --explain also plots their limits: so few small messages are limited by
+// nothing, and large ones by the wire.
 func TestPerfPlotsTheLimit(t *testing.T) {
 	out, errs, status := measure(t, "write_bw -a -n 60 -N --explain")
 	_, plot, found := strings.Cut(out, "\nLimited by, over the size of messages:\n")
@@ -479,7 +481,8 @@ func (p *hostilePeer) Receive(_ verbs.Thread, b []byte) error {
 
 func (p *hostilePeer) Close() error { return nil }
 
-// A peer whose page or cache line no machine has decides neither how much memory is taken, nor by what is divided.
+// A peer whose page or cache line no machine has decides neither how much memory is taken, nor by
+// what is divided.
 func TestPerfWithAHostilePeer(t *testing.T) {
 	p, err := profile.Load(profile.Default)
 	if err != nil {
@@ -510,7 +513,8 @@ func TestPerfWithAHostilePeer(t *testing.T) {
 	}
 }
 
-// Who interrupts a test is told so by the exit status, and one without an end ends when nobody reads its output.
+// Who interrupts a test is told so by the exit status, and one without an end ends when nobody
+// reads its output.
 func TestPerfInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer time.AfterFunc(300*time.Millisecond, cancel).Stop()
@@ -538,7 +542,8 @@ func TestPerfInterrupted(t *testing.T) {
 	}
 }
 
-// The report of an interrupted -a has the sizes so far, and says that some are missing. Its capture is kept.
+// The report of an interrupted -a has the sizes so far, and says that some are missing. Its capture
+// is kept.
 func TestPerfReportOfAnInterruptedTest(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const file, frames = "out.json", "frames.pcapng"

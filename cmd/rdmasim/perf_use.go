@@ -61,7 +61,8 @@ func (p *perfUse) write(w io.Writer) error {
 	return p.draw(w)
 }
 
-// limit is what the size was limited by; a load without a unit says that the run was too short to tell.
+// limit is what the size was limited by; a load without a unit says that the run was too short to
+// tell.
 func (s *sizeUse) limit() (l sim.Load) {
 	if s.before != nil && s.after != nil {
 		l = sim.Limit(s.after.Since(s.before))
@@ -69,7 +70,8 @@ func (s *sizeUse) limit() (l sim.Load) {
 	return l
 }
 
-// draw plots the limit of each size: a line for each resource that is one, the last on the way of a message on top.
+// draw plots the limit of each size: a line for each resource that is one, the last on the way of a
+// message on top.
 func (p *perfUse) draw(w io.Writer) error {
 	at := make([]sim.Load, len(p.sizes))
 	for i, s := range p.sizes {
@@ -111,8 +113,9 @@ func shortSize(n uint64) string {
 	return fmt.Sprint(n)
 }
 
-// withPeerMemory gives the simulated host nvidia-peermem where the test needs it: without it a GPU's address cannot be registered, and
-// whoever asks perftest for --use_cuda without a DMA-BUF has it. --set gpu.peermem=false shows a host without it.
+// withPeerMemory gives the simulated host nvidia-peermem where the test needs it: without it a
+// GPU's address cannot be registered, and whoever asks perftest for --use_cuda without a DMA-BUF
+// has it. --set gpu.peermem=false shows a host without it.
 func withPeerMemory(c *cobra.Command, f *perfFlags, o *perf.Options, p *profile.Profile) error {
 	if o.Memory.Kind == "" || o.Memory.DMABuf || slices.ContainsFunc(f.set, func(s string) bool { return strings.HasPrefix(s, "gpu.peermem=") }) {
 		return nil

@@ -10,8 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// What terminals, spreadsheets and readers take for something else than text: an escape sequence, a bell, an 8-bit
-// control sequence, another direction, a character that nobody sees, a byte that is not of UTF-8, and a new line.
+// What terminals, spreadsheets and readers take for something else than text: an escape sequence, a
+// bell, an 8-bit control sequence, another direction, a character that nobody sees, a byte that is
+// not of UTF-8, and a new line.
 var hostile = []string{"\x1b[2J\a\u009b31ma\u202eb\u200bx\r\x7f\U000e0041", "\x9bx", "x\nok: 500 cases", "=HYPERLINK(1)"}
 
 // clean fails if a text holds anything but what one can read.

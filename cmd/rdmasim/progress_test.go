@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Without a terminal a run tells every ten seconds how far it is, and one that is over sooner tells nothing.
+// Without a terminal a run tells every ten seconds how far it is, and one that is over sooner tells
+// nothing.
 func TestProgressLines(t *testing.T) {
 	var out bytes.Buffer
 	now := time.Unix(0, 0)

@@ -70,8 +70,9 @@ func TestTablesOfPyverbs(t *testing.T) {
 	}
 }
 
-// TestPyverbs runs rdma-core's tests where they are, and compares with the tables: release 44 in the folder that RDMASIM_PYVERBS names, with
-// Debian's python3-pyverbs and python3-scapy of that release, and the newest in the user space that attach/vm/scripts/root has unpacked.
+// TestPyverbs runs rdma-core's tests where they are, and compares with the tables: release 44 in
+// the folder that RDMASIM_PYVERBS names, with Debian's python3-pyverbs and python3-scapy of that
+// release, and the newest in the user space that attach/vm/scripts/root has unpacked.
 func TestPyverbs(t *testing.T) {
 	if runtime.GOARCH != "amd64" || os.Geteuid() != 0 {
 		t.Skip("needs Linux on x86-64, and root")

@@ -18,7 +18,8 @@ func printed(t *testing.T, args ...string) string {
 	return out.String()
 }
 
-// The reference of scenario files has each key with what is allowed, in lines that a terminal of 100 columns shows, and each part alone.
+// The reference of scenario files has each key with what is allowed, in lines that a terminal of
+// 100 columns shows, and each part alone.
 func TestHelpScenario(t *testing.T) {
 	whole := printed(t, "help", "scenario")
 	for line := range strings.Lines(whole) {

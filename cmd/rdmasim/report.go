@@ -23,7 +23,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
-// reviews are the flags of run by which a result goes into a review: requirements, the comparison with an earlier run, and reports.
+// reviews are the flags of run by which a result goes into a review: requirements, the comparison
+// with an earlier run, and reports.
 type reviews struct {
 	html, markdown, against string
 	bounds                  []string
@@ -79,8 +80,9 @@ func (v *reviews) prepare(ctx context.Context, name string, x *experiment.Experi
 	return nil
 }
 
-// judged compares a result with the earlier run, and notes how it stands to the requirements; it adds an error if one is not met. An
-// incomplete result meets none and misses none. answer is that of a sweep, or nil.
+// judged compares a result with the earlier run, and notes how it stands to the requirements; it
+// adds an error if one is not met. An incomplete result meets none and misses none. answer is that
+// of a sweep, or nil.
 func (v *reviews) judged(res *experiment.Result, answer *sweep.Answer, err error) error {
 	if res == nil || v.old != nil && len(res.Rows) == 0 {
 		return err
@@ -119,7 +121,8 @@ func (v *reviews) profile() (*profile.Profile, error) {
 	return p.Profile()
 }
 
-// depends lets a result, or that of a sweep, say what would change it, and how far published figures let one trust it.
+// depends lets a result, or that of a sweep, say what would change it, and how far published
+// figures let one trust it.
 func (v *reviews) depends(res *experiment.Result, answer *sweep.Answer) {
 	prof, err := v.profile()
 	if err != nil || prof == nil { // the run itself reports an error of the profile
@@ -131,7 +134,8 @@ func (v *reviews) depends(res *experiment.Result, answer *sweep.Answer) {
 	}
 }
 
-// points are the runs behind a result, as far as their loads are known: those of a sweep of an experiment are not.
+// points are the runs behind a result, as far as their loads are known: those of a sweep of an
+// experiment are not.
 func (v *reviews) points(res *experiment.Result, answer *sweep.Answer) []experiment.Placed {
 	if answer != nil {
 		return answer.Places()

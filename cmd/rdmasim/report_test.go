@@ -36,7 +36,8 @@ func content(t *testing.T, path string) string {
 	return string(text)
 }
 
-// A run is compared with records of an earlier one in any form that a run writes them, and bounds hold for changes.
+// A run is compared with records of an earlier one in any form that a run writes them, and bounds
+// hold for changes.
 func TestAgainstAnEarlierRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
@@ -77,7 +78,8 @@ func TestAgainstAnEarlierRun(t *testing.T) {
 	}
 }
 
-// What is no record, or not of this run, is named with its place before the run, and what is allowed.
+// What is no record, or not of this run, is named with its place before the run, and what is
+// allowed.
 func TestBadRecordsAreNamed(t *testing.T) {
 	dir := t.TempDir()
 	file := written(t, filepath.Join(dir, "brief.yaml"), brief)
@@ -128,7 +130,8 @@ func TestBadRecordsAreNamed(t *testing.T) {
 	}
 }
 
-// A report of a run and of a sweep has the scenario, the pictures, and a command that gives the same answer.
+// A report of a run and of a sweep has the scenario, the pictures, and a command that gives the
+// same answer.
 func TestReportsOfRuns(t *testing.T) {
 	t.Setenv(storeVariable, t.TempDir())
 	dir := t.TempDir()
@@ -157,7 +160,8 @@ func TestReportsOfRuns(t *testing.T) {
 	}
 }
 
-// A run that was interrupted leaves a report that says so, and one that cannot be written takes nothing else with it.
+// A run that was interrupted leaves a report that says so, and one that cannot be written takes
+// nothing else with it.
 func TestReportOfABadEnd(t *testing.T) {
 	dir := t.TempDir()
 	file := written(t, filepath.Join(dir, "brief.yaml"), brief)
@@ -182,7 +186,8 @@ func TestReportOfABadEnd(t *testing.T) {
 	}
 }
 
-// TestResultsSayHowFarToTrustThem: tables, JSON and reports of scenarios, sweeps and experiments have what published figures say of their loads.
+// TestResultsSayHowFarToTrustThem: tables, JSON and reports of scenarios, sweeps and experiments
+// have what published figures say of their loads.
 func TestResultsSayHowFarToTrustThem(t *testing.T) {
 	t.Setenv(storeVariable, t.TempDir())
 	dir := t.TempDir()

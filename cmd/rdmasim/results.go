@@ -122,7 +122,8 @@ func humanSize(n int64) string {
 	return fmt.Sprintf("%d MiB", n>>20)
 }
 
-// jobsKept is how long the folder of a job stays that does nothing: longer than jobs wait in queues and run.
+// jobsKept is how long the folder of a job stays that does nothing: longer than jobs wait in queues
+// and run.
 const jobsKept = 30 * 24 * time.Hour
 
 func resultsCollect(dir *string) *cobra.Command {

@@ -117,7 +117,8 @@ func (s *slurmFlags) run(c *cobra.Command, sw *sweep.Sweep, plan *sweep.Plan, o 
 	return k.rounds()
 }
 
-// keepPlan puts a plan in place, and leaves one alone that is there: tasks of the job may be reading it.
+// keepPlan puts a plan in place, and leaves one alone that is there: tasks of the job may be
+// reading it.
 func keepPlan(ctx context.Context, name string, text []byte) error {
 	if have, err := os.ReadFile(name); err == nil && bytes.Equal(have, text) {
 		return nil
@@ -265,8 +266,8 @@ func (k *cluster) failures(job *slurm.Job, status slurm.Status, missing []int) e
 // lastLines is how much of a task's output is looked at and told.
 const lastLines = 8
 
-// ending says how a task ended and what that means. Without control groups Slurm calls a task that it killed for its memory FAILED,
-// and only the output says why (slurmstepd's words).
+// ending says how a task ended and what that means. Without control groups Slurm calls a task that
+// it killed for its memory FAILED, and only the output says why (slurmstepd's words).
 func ending(state, lines string) string {
 	if state == "" {
 		return "not known to Slurm any more"

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// The runs of tasks that the cluster has ended are named in the answer and on stderr, with the reason, what to do, and the command that runs one
-// alone; what was done before is kept. The cluster is a script here; scripts/slurm-sweep has a real one.
+// The runs of tasks that the cluster has ended are named in the answer and on stderr, with the
+// reason, what to do, and the command that runs one alone; what was done before is kept. The
+// cluster is a script here; scripts/slurm-sweep has a real one.
 func TestRunsThatAClusterLost(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")

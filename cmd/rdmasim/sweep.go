@@ -265,7 +265,8 @@ func notesBeside(c *cobra.Command, notes []string, format string) {
 	}
 }
 
-// sweepProgress draws a bar with the rate of points and the time that is left, if standard error is a terminal.
+// sweepProgress draws a bar with the rate of points and the time that is left, if standard error is
+// a terminal.
 func sweepProgress() (progress func(done, total, known int), end func()) {
 	if !term.IsTerminal(int(os.Stderr.Fd())) {
 		return nil, func() {}

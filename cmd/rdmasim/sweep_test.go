@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// A flag that means nothing beside the others, or a value that is none, is refused before the first run.
+// A flag that means nothing beside the others, or a value that is none, is refused before the first
+// run.
 func TestFlagsOfASweepThatMeanNothing(t *testing.T) {
 	dir := t.TempDir()
 	sweep := []string{"--store", filepath.Join(dir, "store"), "--sweep", "traffic.0.window=32,64"}
@@ -40,8 +41,8 @@ func TestFlagsOfASweepThatMeanNothing(t *testing.T) {
 	}
 }
 
-// A sweep that is recorded has the points of one by workers, also of keys that change together and of ranges, with the same numbers;
-// its file has the frames.
+// A sweep that is recorded has the points of one by workers, also of keys that change together and
+// of ranges, with the same numbers; its file has the frames.
 func TestRecordedSweepIsAnySweep(t *testing.T) {
 	dir := t.TempDir()
 	comma := filepath.Join(dir, "mine,second.yaml")
@@ -73,7 +74,8 @@ func TestRecordedSweepIsAnySweep(t *testing.T) {
 	}
 }
 
-// An interrupt before anything was written is not said to have left results; a wrong environment is wrong usage.
+// An interrupt before anything was written is not said to have left results; a wrong environment is
+// wrong usage.
 func TestWordsOfTheEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

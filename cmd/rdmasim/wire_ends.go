@@ -48,8 +48,8 @@ type meeting struct {
 
 const dialPatience = 30 * time.Second
 
-// meet makes ready to connect; a server listens, unless the connection manager connects. source is an address that the program's flags ask
-// for.
+// meet makes ready to connect; a server listens, unless the connection manager connects. source is
+// an address that the program's flags ask for.
 func (f *wireFlags) meet(c *cobra.Command, source string, port int, byManager bool) (*meeting, error) {
 	e := &meeting{ctx: c.Context(), host: f.to, source: source, family: "tcp4", port: port, allow: f.cfg.Allow, note: note(c, "wire")}
 	if source == "" && f.cfg.Place.Kind == wire.KindUDP {
@@ -177,7 +177,8 @@ func (e *perfEnd) run(h *peer.Host, t verbs.Thread) error {
 // perfGrace is how long an infinite test may take to end in good order with its peer.
 const perfGrace = 3 * time.Second
 
-// endedBySignal closes a channel when a signal comes; of an infinite test, whose end the peer hears of, a while later.
+// endedBySignal closes a channel when a signal comes; of an infinite test, whose end the peer hears
+// of, a while later.
 func endedBySignal(ctx context.Context, o *perf.Options, ch perf.Channel) perf.Channel {
 	grace := time.Duration(0)
 	if o.Method == perf.Infinite {

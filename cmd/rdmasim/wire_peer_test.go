@@ -26,8 +26,8 @@ import (
 	"github.com/rdmasim/rdmasim/roce/pcap"
 )
 
-// networkArg makes the test program a shell with the script behind it, in a network of its own whose loopback interface has the addresses
-// of two ends.
+// networkArg makes the test program a shell with the script behind it, in a network of its own
+// whose loopback interface has the addresses of two ends.
 const networkArg = "network"
 
 const wireServer, wireClient = "10.77.0.1", "10.77.0.2"
@@ -91,7 +91,8 @@ func needsPrograms(t *testing.T, programs ...string) {
 	}
 }
 
-// ends is a script that runs a server and a client, which comes when the server listens, and again if it came too early.
+// ends is a script that runs a server and a client, which comes when the server listens, and again
+// if it came too early.
 func ends(server, client string) string {
 	return fmt.Sprintf(`exec 3>&1
 { %s; } >&3 2>&3 & s=$!
@@ -119,7 +120,8 @@ type wireCase struct {
 // noRoom is what an end says that was too slow for its peer.
 var noRoom = regexp.MustCompile(`dropped datagrams: \d+ for which the socket had no room \(net\.core\.rmem_max\)\n`)
 
-// TestWirePeers: foreign programs complete with rdmasim wire in both roles, with loss too; the pingpongs check every byte.
+// TestWirePeers: foreign programs complete with rdmasim wire in both roles, with loss too; the
+// pingpongs check every byte.
 func TestWirePeers(t *testing.T) {
 	needsPrograms(t, "ib_write_bw", "ib_send_lat", "ibv_rc_pingpong", "rping")
 	self, err := os.Executable()
@@ -163,7 +165,8 @@ func TestWirePeers(t *testing.T) {
 					out, err = network(t, script)
 					return err != nil || !strings.Contains(out, c.want) || i < 2 && strings.Contains(out, "upon 0 of") || strings.Contains(noRoom.ReplaceAllString(out, ""), "dropped datagrams")
 				}
-				// An ACK may be lost whose sender has ended, and rping's main thread closes the channel on which its other thread waits.
+				// An ACK may be lost whose sender has ended, and rping's main thread closes the
+				// channel on which its other thread waits.
 				for try := 1; bad(); try++ {
 					if try == 4 || !strings.Contains(c.flags, "--loss") && !strings.HasPrefix(c.program, "rping") {
 						t.Fatalf("%v, want %q:\n%s", err, c.want, out)
@@ -202,7 +205,8 @@ func checkWireCapture(t *testing.T, file string) {
 	}
 }
 
-// TestWireSeesWrongBytes: a byte that changes on the way, with an ICRC that is right, does not pass for one that was sent.
+// TestWireSeesWrongBytes: a byte that changes on the way, with an ICRC that is right, does not pass
+// for one that was sent.
 func TestWireSeesWrongBytes(t *testing.T) {
 	needsPrograms(t, "ibv_rc_pingpong")
 	self, err := os.Executable()
@@ -221,7 +225,8 @@ func TestWireSeesWrongBytes(t *testing.T) {
 	}
 }
 
-// lone is address n of this process among those of the loopback interface, so that tests that run side by side have their own.
+// lone is address n of this process among those of the loopback interface, so that tests that run
+// side by side have their own.
 func lone(n int) string {
 	pid := os.Getpid()
 	return netip.AddrFrom4([4]byte{127, byte(1 + pid>>8%60), byte(pid), byte(1 + n)}).String()
@@ -259,7 +264,8 @@ func serving(t *testing.T, address string, args []string, talk func(c net.Conn, 
 	}
 }
 
-// TestWireStrangeClients: a client that is not one of the program's is told from one, and the user is told what to do.
+// TestWireStrangeClients: a client that is not one of the program's is told from one, and the user
+// is told what to do.
 func TestWireStrangeClients(t *testing.T) {
 	say := func(text string) func(net.Conn, func()) {
 		return func(c net.Conn, _ func()) { _, _ = c.Write([]byte(text)) }

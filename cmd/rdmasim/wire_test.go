@@ -180,7 +180,8 @@ func TestCaptureFiles(t *testing.T) {
 	}
 }
 
-// TestHelpIsUniform: place-holders are words in capitals, one for one thing, and each default is printed once.
+// TestHelpIsUniform: place-holders are words in capitals, one for one thing, and each default is
+// printed once.
 func TestHelpIsUniform(t *testing.T) {
 	for _, fault := range commands.FaultsOfHelp(newRoot(io.Discard, io.Discard)) {
 		t.Error(fault)

@@ -8,7 +8,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// refusedPair is a pair whose responder has refused a request, and has an event to report where a device reports that.
+// refusedPair is a pair whose responder has refused a request, and has an event to report where a
+// device reports that.
 func refusedPair(c *spec.C, e *kit.Env, mem *kit.Buffer) *kit.Pair {
 	p := e.Pair(c, kit.Default())
 	badWrite(c, p, mem)
@@ -16,7 +17,8 @@ func refusedPair(c *spec.C, e *kit.Env, mem *kit.Buffer) *kit.Pair {
 	return p
 }
 
-// eventsOfTheDead destroys a QP, an SRQ and a CQ with events that nobody has read: they go with the object.
+// eventsOfTheDead destroys a QP, an SRQ and a CQ with events that nobody has read: they go with the
+// object.
 func eventsOfTheDead(c *spec.C) {
 	e := kit.Open(c)
 	mem := e.Buffer(c, 64, kit.AllAccess)

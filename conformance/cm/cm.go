@@ -1,7 +1,8 @@
-// Package cm holds the cases of area CM: connections that are made and ended by the connection manager, in the terms of librdmacm.
+// Package cm holds the cases of area CM: connections that are made and ended by the connection
+// manager, in the terms of librdmacm.
 //
-// The case's own process is one end. The other is a process on the far host, or on the only one, that carries out commands of
-// package player.
+// The case's own process is one end. The other is a process on the far host, or on the only one,
+// that carries out commands of package player.
 package cm
 
 import (
@@ -70,12 +71,12 @@ func Register(s *spec.Suite) {
 	s.Case("IB-023", globalPath)
 }
 
-// timeout is how long addresses and routes may take to resolve, and events of a peer to come: long enough for a host that has little of
-// its processors.
+// timeout is how long addresses and routes may take to resolve, and events of a peer to come: long
+// enough for a host that has little of its processors.
 const timeout = 10 * time.Second
 
-// patience is how long a case waits for an event, resends of the connection manager included; giveUp for one that comes when all
-// resends were in vain.
+// patience is how long a case waits for an event, resends of the connection manager included;
+// giveUp for one that comes when all resends were in vain.
 const (
 	patience = 20 * time.Second
 	giveUp   = 150 * time.Second
@@ -197,8 +198,8 @@ func (e *end) resolve(c *spec.C, id verbs.CMID, to netip.AddrPort) {
 	e.event(c, verbs.CMRouteResolved, 0)
 }
 
-// address names its source: where both ends are of one machine the kernel would take the destination's own address for it, and nothing
-// would go by the wire.
+// address names its source: where both ends are of one machine the kernel would take the
+// destination's own address for it, and nothing would go by the wire.
 func (e *end) address(c *spec.C, id verbs.CMID, to netip.AddrPort) {
 	kit.Must(c, "resolve_addr", id.ResolveAddr(c.T, netip.AddrPortFrom(e.own(), 0), to, timeout))
 	e.event(c, verbs.CMAddrResolved, 0)
@@ -262,7 +263,8 @@ func otherSide(c *spec.C, host int) *far {
 	return f
 }
 
-// bound is otherSide with an id that is bound to an address of it; the zero address is the wildcard.
+// bound is otherSide with an id that is bound to an address of it; the zero address is the
+// wildcard.
 func bound(c *spec.C, ps verbs.PortSpace, a netip.Addr) *far {
 	f := otherSide(c, kit.RemoteHost(c))
 	f.bind(c, ps, a)

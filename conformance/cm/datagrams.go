@@ -67,8 +67,9 @@ func datagramsRefused(c *spec.C) {
 // group is an IPv4 group of a scope that stays within an organisation (RFC 2365).
 var group = netip.MustParseAddr("239.77.1.9")
 
-// groupOf is the group of IP whose GID it is: mapped on RoCE; on InfiniBand by IPoIB's map, with the signature of the connection manager
-// and the interface's partition. The zero address: it is none of these.
+// groupOf is the group of IP whose GID it is: mapped on RoCE; on InfiniBand by IPoIB's map, with
+// the signature of the connection manager and the interface's partition. The zero address: it is
+// none of these.
 func (e *end) groupOf(g verbs.GID) netip.Addr {
 	if !e.env.IB {
 		return addrOf(g)

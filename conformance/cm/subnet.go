@@ -31,7 +31,8 @@ func queries(packets []kit.Packet, attribute uint16, method uint8) (l []mad.MAD)
 	return l
 }
 
-// subnetPath compares the path of an id with the ports, and the request that it makes with the path.
+// subnetPath compares the path of an id with the ports, and the request that it makes with the
+// path.
 func subnetPath(c *spec.C) {
 	e := open(c)
 	f := serve(c, verbs.PortSpaceTCP, 0)
@@ -69,7 +70,8 @@ func subnetPath(c *spec.C) {
 	}
 }
 
-// lostQueries has queries for a path be lost: those of the side at which the subnet manager is not, whose queries pass the wire.
+// lostQueries has queries for a path be lost: those of the side at which the subnet manager is not,
+// whose queries pass the wire.
 func lostQueries(c *spec.C) {
 	e := open(c)
 	f := otherSide(c, kit.RemoteHost(c))

@@ -18,8 +18,9 @@ const (
 	reqSends    = 16
 )
 
-// reqInterval is the time until a REQ is sent again: that of an answer, and that of two packets on the path of an id, whose lifetime is
-// 16 on RoCE (4608 ms in all), and what the subnet administrator says on InfiniBand.
+// reqInterval is the time until a REQ is sent again: that of an answer, and that of two packets on
+// the path of an id, whose lifetime is 16 on RoCE (4608 ms in all), and what the subnet
+// administrator says on InfiniBand.
 func reqInterval(c *spec.C, id verbs.CMID) time.Duration {
 	paths, err := id.QueryPath(c.T)
 	kit.Must(c, "query of the paths", err)
@@ -38,7 +39,8 @@ func near(c *spec.C, step string, got, want time.Duration) {
 	c.True(step, got >= want-kit.TimerSlack(c) && got <= want+late, "%v, want %v", got, want)
 }
 
-// backlog has two clients ask a listener that takes nothing: the second request gets no answer until it is sent again.
+// backlog has two clients ask a listener that takes nothing: the second request gets no answer
+// until it is sent again.
 func backlog(c *spec.C) {
 	e := open(c)
 	f := serve(c, verbs.PortSpaceTCP, 1)
@@ -128,7 +130,8 @@ func lateAccept(c *spec.C) {
 	c.Equal("transaction of the MRA is the REQ's", m.TID() == of(msgs, mad.AttrREQ)[0].TID(), true)
 }
 
-// lifetimeOf is a time by its code, as the connection manager has it: of an ACK how long timewait lasts.
+// lifetimeOf is a time by its code, as the connection manager has it: of an ACK how long timewait
+// lasts.
 func lifetimeOf(timeout uint8) time.Duration { return time.Millisecond << max(int(timeout)-8, 0) }
 
 func disconnect(c *spec.C) {
@@ -225,7 +228,8 @@ func ids(c *spec.C) (n []int) {
 	return n
 }
 
-// staleConnection asks for a connection by a QP that the server knows to be connected, as after a crash of the client.
+// staleConnection asks for a connection by a QP that the server knows to be connected, as after a
+// crash of the client.
 func staleConnection(c *spec.C) {
 	p := connected(c)
 	other := p.resolved(c, verbs.PortSpaceTCP, p.far.at)

@@ -165,8 +165,8 @@ func armedForSolicitedAndAny(c *spec.C) {
 	}
 }
 
-// registerPollTime is how long a device may take to see a store to a register: one that looks at its
-// registers by a program that waits for a processor misses the first of two stores until then.
+// registerPollTime is how long a device may take to see a store to a register: one that looks at
+// its registers by a program that waits for a processor misses the first of two stores until then.
 func registerPollTime(c *spec.C) time.Duration {
 	if c.Has(kit.ExactTime) {
 		return kit.QuietPeriod / 20
@@ -337,8 +337,9 @@ func destroyedWithEvents(c *spec.C) {
 	kit.ExpectSuccess(c, stays, 1)
 }
 
-// polledInPart records whether an arm reports completions that are in the CQ already: those that no event has announced, and those that
-// were announced and not polled. A completion that is added to an armed CQ is reported by every rule.
+// polledInPart records whether an arm reports completions that are in the CQ already: those that no
+// event has announced, and those that were announced and not polled. A completion that is added to
+// an armed CQ is reported by every rule.
 func polledInPart(c *spec.C) {
 	b := newBench(c)
 	for _, polled := range []int{0, 3, 8} {
@@ -364,7 +365,8 @@ func polledInPart(c *spec.C) {
 	expectNoEvent(c, b.ch, "nothing more")
 }
 
-// takeEvent acknowledges the next event of a channel, and says how many came in a quiet period: none or one.
+// takeEvent acknowledges the next event of a channel, and says how many came in a quiet period:
+// none or one.
 func takeEvent(c *spec.C, ch verbs.CompChannel) int {
 	got, err := ch.Event(c.T, kit.QuietPeriod)
 	if err != nil {

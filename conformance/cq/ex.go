@@ -52,7 +52,8 @@ func pollEmpty(c *spec.C) {
 	c.Errno("start_poll after it", cq.StartPoll(c.T, 0), syscall.ENOENT)
 }
 
-// startPoll begins to poll a completion that is due: a device that others keep busy may need longer than the case has waited.
+// startPoll begins to poll a completion that is due: a device that others keep busy may need longer
+// than the case has waited.
 func startPoll(c *spec.C, cq verbs.CQEx) error {
 	err := cq.StartPoll(c.T, 0)
 	for end := c.T.Now() + kit.CompletionTimeout; errors.Is(err, syscall.ENOENT) && c.T.Now() < end; {

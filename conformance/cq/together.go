@@ -11,12 +11,12 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// heldBackTries are the rounds after the first: where times are real, a machine that is busy may run the program
-// too late, and a device that waits for its period is late every time.
+// heldBackTries are the rounds after the first: where times are real, a machine that is busy may
+// run the program too late, and a device that waits for its period is late every time.
 const heldBackTries = 20
 
-// heldBack has a moderated CQ hold its event back: one completion fewer than it waits for bring none,
-// and the next brings it, long before the period ends.
+// heldBack has a moderated CQ hold its event back: one completion fewer than it waits for bring
+// none, and the next brings it, long before the period ends.
 func heldBack(c *spec.C) {
 	e := kit.Open(c)
 	a, err := e.Ctx.QueryDeviceEx(c.T, 0)
@@ -31,8 +31,9 @@ func heldBack(c *spec.C) {
 			p.A.Post(c, kit.Write(uint64(i), mem, 32, mem.SGE(0, 8)))
 		}
 	}
-	// try is one round: how long it took, whether the program was quick enough to tell the count from the period, and what waiting for an
-	// event returned one completion before the count, and with it.
+	// try is one round: how long it took, whether the program was quick enough to tell the count
+	// from the period, and what waiting for an event returned one completion before the count, and
+	// with it.
 	try := func(n int) (took time.Duration, quick bool, before, with error) {
 		kit.Must(c, "req_notify_cq", cq.ReqNotify(c.T, false))
 		start := c.T.Now()
@@ -67,8 +68,9 @@ func heldBack(c *spec.C) {
 	}
 }
 
-// compressed has a device with compression report many messages at once, of a different length each: the acknowledgements of the
-// sender wait behind the data of READs, and the receives come as fast as the link carries them.
+// compressed has a device with compression report many messages at once, of a different length
+// each: the acknowledgements of the sender wait behind the data of READs, and the receives come as
+// fast as the link carries them.
 func compressed(c *spec.C) {
 	e := kit.Open(c)
 	attr, err := e.Ctx.QueryDeviceEx(c.T, 0)
@@ -101,7 +103,8 @@ const (
 
 func burstLength(i int) int { return 40 + i }
 
-// burst posts READs and SENDs at once, of a pair with one CQ, and sorts their completions by the QP.
+// burst posts READs and SENDs at once, of a pair with one CQ, and sorts their completions by the
+// QP.
 func burst(c *spec.C, e *kit.Env, cq verbs.CQ) (sends, receives []verbs.WC) {
 	o := kit.Default()
 	o.SendCQ, o.RecvCQ = cq, cq

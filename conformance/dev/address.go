@@ -44,8 +44,8 @@ func gidTableOf(c *spec.C, e *kit.Env) []verbs.GIDEntry {
 	return slices.DeleteFunc(tab[:n], func(g verbs.GIDEntry) bool { return g.Port != uint32(e.Port) })
 }
 
-// awaitGIDChange takes GID_CHANGE events, of which there must be one at least, until done reports that
-// the table is as expected; a kernel may change it step by step.
+// awaitGIDChange takes GID_CHANGE events, of which there must be one at least, until done reports
+// that the table is as expected; a kernel may change it step by step.
 func awaitGIDChange(c *spec.C, e *kit.Env, step string, done func() bool) {
 	ev, err := e.Ctx.AsyncEvent(c.T, kit.CompletionTimeout)
 	c.NoErr("get_async_event "+step, err)

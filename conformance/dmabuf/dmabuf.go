@@ -1,5 +1,5 @@
-// Package dmabuf holds the cases of area DMABUF: regions of memory that another driver exports by a file descriptor, such as
-// that of a GPU.
+// Package dmabuf holds the cases of area DMABUF: regions of memory that another driver exports by a
+// file descriptor, such as that of a GPU.
 package dmabuf
 
 import (
@@ -36,8 +36,8 @@ func Register(s *spec.Suite) {
 
 const page = 4096
 
-// Messages are longer than what a library has the processor copy out of a completion, since it may not be able to touch
-// exported memory.
+// Messages are longer than what a library has the processor copy out of a completion, since it may
+// not be able to touch exported memory.
 const message = 3000
 
 func writeAndReadBack(c *spec.C) {

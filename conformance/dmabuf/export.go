@@ -9,8 +9,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs/player"
 )
 
-// exportedDM exports a page of device memory. Another process registers it, and what is done by its key is seen in the memory, until
-// that is freed.
+// exportedDM exports a page of device memory. Another process registers it, and what is done by its
+// key is seen in the memory, until that is freed.
 func exportedDM(c *spec.C) {
 	taker, ok := c.Process().(verbs.DescriptorTaker)
 	if !ok {
@@ -63,8 +63,8 @@ type directRegistrar interface {
 	RegDirectDmabufMR(t verbs.Thread, pd verbs.PD, offset, length, iova uint64, fd int, access verbs.AccessFlags, flags uint32) (verbs.MR, error)
 }
 
-// noDataDirect asks for the data-direct path. A driver before Linux 6.12 does not know the attribute (EPROTONOSUPPORT), an older
-// library not the call (EOPNOTSUPP, or ENOSYS).
+// noDataDirect asks for the data-direct path. A driver before Linux 6.12 does not know the
+// attribute (EPROTONOSUPPORT), an older library not the call (EOPNOTSUPP, or ENOSYS).
 func noDataDirect(c *spec.C) {
 	e := kit.Open(c)
 	d, ok := e.Ctx.(directRegistrar)

@@ -57,7 +57,8 @@ func mixedGather(c *spec.C) {
 	host.ExpectContents(c, "bytes scattered to the host", own)
 }
 
-// movedMemory has the exporter move the memory while a region is on it, and while requests are on their way to it.
+// movedMemory has the exporter move the memory while a region is on it, and while requests are on
+// their way to it.
 func movedMemory(c *spec.C) {
 	const n = 16 * page
 	p := kit.NewPair(c, kit.Default())

@@ -25,7 +25,8 @@ type target struct {
 	key uint64
 }
 
-// Attributes of the transitions of both ends (mlx5_ib qp.c: mlx5_ib_modify_dct, modify_dci_qp_is_ok).
+// Attributes of the transitions of both ends (mlx5_ib qp.c: mlx5_ib_modify_dct,
+// modify_dci_qp_is_ok).
 const (
 	dctInit = verbs.QPMaskState | verbs.QPMaskPKeyIndex | verbs.QPMaskPort | verbs.QPMaskAccessFlags
 	dctRTR  = verbs.QPMaskState | verbs.QPMaskAV | verbs.QPMaskPathMTU | verbs.QPMaskMinRNRTimer

@@ -97,7 +97,8 @@ func copied(c *spec.C) {
 	c.Equal("bytes of the batch", dst.Get(c, (n-1)*each, 2*each), want[(n-1)*each:(n+1)*each])
 }
 
-// mixedCopies posts long copies with READs and WRITEs behind them, which are done before: all complete in order.
+// mixedCopies posts long copies with READs and WRITEs behind them, which are done before: all
+// complete in order.
 func mixedCopies(c *spec.C, p *kit.Pair, src, dst *kit.Buffer) {
 	far := p.Buffer(c, 20_000, kit.AllAccess)
 	sent, there := src.FillRandom(c), far.FillRandom(c)

@@ -109,8 +109,8 @@ func refusedMemory(c *spec.C) {
 	}
 }
 
-// allocationSettings runs the same program in processes with other settings of where the library takes memory of queues from,
-// and compares what they saw.
+// allocationSettings runs the same program in processes with other settings of where the library
+// takes memory of queues from, and compares what they saw.
 func allocationSettings(c *spec.C) {
 	e := kit.Open(c)
 	want := c.Rand().Bytes(4096)
@@ -130,7 +130,8 @@ func allocationSettings(c *spec.C) {
 	}
 }
 
-// transcript has another process make queues, send and receive, and fail, and lists what it saw of that.
+// transcript has another process make queues, send and receive, and fail, and lists what it saw of
+// that.
 func transcript(c *spec.C, e *kit.Env, other *kit.OtherProcess, data []byte) (seen []string) {
 	note := func(format string, a ...any) { seen = append(seen, fmt.Sprintf(format, a...)) }
 	a, b := e.PairWith(c, other, kit.Default())

@@ -9,7 +9,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// registerMkey adds the cases of memory keys of direct verbs. Those of copies by the device are in memcpy.go.
+// registerMkey adds the cases of memory keys of direct verbs. Those of copies by the device are in
+// memcpy.go.
 func registerMkey(s *spec.Suite) {
 	registerMemcpy(s)
 	s.Case("DV-020", listedKey)
@@ -71,7 +72,8 @@ func remote(op verbs.WROpcode, m verbs.Mkey, addr uint64, sge verbs.SGE) verbs.S
 	return verbs.SendWR{ID: 1, Opcode: op, Flags: verbs.SendSignaled, SGEs: []verbs.SGE{sge}, RemoteAddr: addr, RKey: m.RKey()}
 }
 
-// refusedRemotely has the other end ask for what a key does not give. Neither queue pair is of use after it.
+// refusedRemotely has the other end ask for what a key does not give. Neither queue pair is of use
+// after it.
 func refusedRemotely(c *spec.C, b *keyBed, step string, wr verbs.SendWR) {
 	c.StatusIn(step, b.B.PostAndPoll(c, wr), verbs.WCRemAccessErr, verbs.WCRemOpErr)
 }
@@ -194,7 +196,8 @@ func interleavedKey(c *spec.C) {
 	c.Errno("more pieces than the key has", b.try(c, verbs.SendSignaled|verbs.SendInline, layout(slices.Repeat(pieces, 3), 2)), syscall.ENOMEM)
 }
 
-// regionBelowGone deregisters a region to which a key leads: neither the call nor the key knows of the other, but the key's bytes are gone.
+// regionBelowGone deregisters a region to which a key leads: neither the call nor the key knows of
+// the other, but the key's bytes are gone.
 func regionBelowGone(c *spec.C) {
 	e := kit.Open(c)
 	b := newKeyBed(c, e)

@@ -14,7 +14,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// registerQueues adds the cases of what is posted behind the library's back or by raw bytes, and of properties of QPs.
+// registerQueues adds the cases of what is posted behind the library's back or by raw bytes, and of
+// properties of QPs.
 func registerQueues(s *spec.Suite) {
 	s.Case("DV-003", ownReceive)
 	s.Case("DV-019", rawWQE)
@@ -24,8 +25,8 @@ func registerQueues(s *spec.Suite) {
 	s.Case("DV-038", clockBracket)
 }
 
-// ownReceive posts a receive of the library's, then two of its own: their completions come through the library, which knows
-// nothing of them.
+// ownReceive posts a receive of the library's, then two of its own: their completions come through
+// the library, which knows nothing of them.
 func ownReceive(c *spec.C) {
 	const size = 256
 	p := kit.NewPair(c, kit.Default())
@@ -67,7 +68,8 @@ func ownReceive(c *spec.C) {
 	c.Errno("beyond the end of the queue", d.RecvQueue(c.T, entries*stride, first), syscall.EINVAL)
 }
 
-// rawWrite is an RDMA WRITE of n bytes as bytes, of a signalled request. Its index is for the library to fill in.
+// rawWrite is an RDMA WRITE of n bytes as bytes, of a signalled request. Its index is for the
+// library to fill in.
 func rawWrite(q *kit.QP, from verbs.SGE, to *kit.Buffer, off int) []byte {
 	wqe := make([]byte, 3*16)
 	prm.CtrlSegment(wqe).Set(prm.WQEOpRDMAWrite, 0, 0xbeef, q.QPN(), 3, prm.CtrlCQUpdate, 0)
@@ -133,8 +135,8 @@ func rawWQE(c *spec.C) {
 	c.Status("a raw WRITE beyond the region", kit.PollOne(c, p.A.SendCQ), verbs.WCRemAccessErr)
 }
 
-// clockBracket holds times of completions, as the page of the clock converts them, against reads of the clock before and after,
-// by a page that is older and by one that is newer than they are.
+// clockBracket holds times of completions, as the page of the clock converts them, against reads of
+// the clock before and after, by a page that is older and by one that is newer than they are.
 func clockBracket(c *spec.C) {
 	o := kit.Default()
 	e := kit.Open(c)
@@ -186,11 +188,13 @@ func clockBracket(c *spec.C) {
 	}
 }
 
-// clockTries is how often requests are timed by both clocks at most. A host that is short of processors reads its clock late, or a device of
-// software is behind with its own; that does not happen each time.
+// clockTries is how often requests are timed by both clocks at most. A host that is short of
+// processors reads its clock late, or a device of software is behind with its own; that does not
+// happen each time.
 const clockTries = 8
 
-// clockTry is a few requests: of each the clock before, of its completion and after, in ticks, and how long all took by the host's.
+// clockTry is a few requests: of each the clock before, of its completion and after, in ticks, and
+// how long all took by the host's.
 type clockTry struct {
 	ticks [4][3]uint64
 	took  time.Duration
@@ -210,21 +214,24 @@ func inOrder(c *spec.C, page verbs.ClockInfo, tries []clockTry) {
 	}
 }
 
-// all is how long the requests took by the device's clock, and excess by how much that is more than by the host's.
+// all is how long the requests took by the device's clock, and excess by how much that is more than
+// by the host's.
 func (t *clockTry) all(page verbs.ClockInfo) time.Duration {
 	return time.Duration(page.TSToNS(t.ticks[len(t.ticks)-1][2]) - page.TSToNS(t.ticks[0][0]))
 }
 
 func (t *clockTry) excess(page verbs.ClockInfo) time.Duration { return t.all(page) - t.took }
 
-// asLong says that a page gives time its length: of the tries the one counts that takes least too long.
+// asLong says that a page gives time its length: of the tries the one counts that takes least too
+// long.
 func asLong(c *spec.C, page verbs.ClockInfo, tries []clockTry) {
 	best := slices.MinFunc(tries, func(a, b clockTry) int { return cmp.Compare(a.excess(page), b.excess(page)) })
 	all := best.all(page)
 	c.True("as long as it took", all <= best.took+slack && all > 0, "%v by the device's clock, %v by the host's", all, best.took)
 }
 
-// slack is what the clocks of host and device differ by at most while a few requests are carried out.
+// slack is what the clocks of host and device differ by at most while a few requests are carried
+// out.
 const slack = time.Millisecond
 
 // completionTime takes a completion and gives its time in ticks.
@@ -253,7 +260,8 @@ func completionTime(c *spec.C, cq verbs.CQ) uint64 {
 	return ts
 }
 
-// sourcePort sets the UDP source port of a connection to another process, and looks at its requests.
+// sourcePort sets the UDP source port of a connection to another process, and looks at its
+// requests.
 func sourcePort(c *spec.C) {
 	e := kit.Open(c)
 	other := kit.OpenOtherProcess(c, kit.RemoteHost(c), nil)
@@ -294,7 +302,8 @@ func sourcePort(c *spec.C) {
 	c.ErrnoIn("on UD", directQP(c, e.CreateQP(c, ud)).ModifyUDPSport(c.T, 0xc124), syscall.EOPNOTSUPP, syscall.EINVAL)
 }
 
-// reservedNumbers holds numbers while more QPs are made than the numbers that were reserved lie apart.
+// reservedNumbers holds numbers while more QPs are made than the numbers that were reserved lie
+// apart.
 func reservedNumbers(c *spec.C) {
 	const held, qps = 40, 200
 	e := kit.Open(c)

@@ -155,7 +155,8 @@ func unsignalledChain(c *spec.C) {
 	for _, failing := range []int{0, 20, 63} {
 		failChain(c, e.Pair(c, kit.Default()), mem, failing, writeToNoRegion(0, mem), verbs.WCRemAccessErr)
 	}
-	// A request that fails by itself asks for no ACK of those before it. They are done all the same, and without a timer.
+	// A request that fails by itself asks for no ACK of those before it. They are done all the
+	// same, and without a timer.
 	o := kit.Default()
 	o.Timeout = 0
 	local := kit.Write(0, mem, 32, mem.SGE(0, 8))

@@ -9,8 +9,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs/player"
 )
 
-// The cases of this file and of measured_*.go are what ConnectX-5 and ConnectX-6 were measured to show when something fails
-// (github.com/unionxic/rdma-fault-characterization, 2026).
+// The cases of this file and of measured_*.go are what ConnectX-5 and ConnectX-6 were measured to
+// show when something fails (github.com/unionxic/rdma-fault-characterization, 2026).
 
 // vendor bytes by cause.
 const (
@@ -166,7 +166,8 @@ func takesInRTR(c *spec.C) {
 	c.Equal("the responder's state", p.B.QueryState(c), verbs.QPSRTR)
 }
 
-// flushedHead moves a queue pair to ERR whose peer answers nothing, with requests under way, and one that fails.
+// flushedHead moves a queue pair to ERR whose peer answers nothing, with requests under way, and
+// one that fails.
 func flushedHead(c *spec.C) {
 	o := kit.Default()
 	o.Timeout = 20

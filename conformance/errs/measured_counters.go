@@ -74,7 +74,8 @@ func responderCounters(c *spec.C) {
 	}
 }
 
-// countersOfRefused are those of the requests that a responder has received, also of one that it refused.
+// countersOfRefused are those of the requests that a responder has received, also of one that it
+// refused.
 func countersOfRefused(c *spec.C) {
 	p := connectHosts(c, kit.Default(), kit.AllAccess)
 	for i := range failureCauses {
@@ -112,7 +113,8 @@ func flushCounters(c *spec.C) {
 	kit.MeasuredCounter(c, "one failed and one flushed: req_cqe_flush_error", grown, "req_cqe_flush_error", 1)
 }
 
-// noAnswerCounters: at timeout 14 and retry_cnt 7 six timeouts are counted, and each retransmission is handled as a notice.
+// noAnswerCounters: at timeout 14 and retry_cnt 7 six timeouts are counted, and each retransmission
+// is handled as a notice.
 func noAnswerCounters(c *spec.C) {
 	p := connectHosts(c, kit.Default(), kit.AllAccess)
 	grown := kit.Moving(c, p.host+1, func() {
@@ -138,7 +140,8 @@ func noAnswerCounters(c *spec.C) {
 	kit.Measured(c, "the responder's error counters", kit.SumOf(grown[p.host], "resp_", "out_of_sequence", "duplicate_request"), 0)
 }
 
-// detectionTimes are the waits for RETRY_EXC_ERR of faults that follow one another. Long ones are run where time is virtual.
+// detectionTimes are the waits for RETRY_EXC_ERR of faults that follow one another. Long ones are
+// run where time is virtual.
 func detectionTimes(c *spec.C) {
 	const ms = time.Millisecond
 	p := connectHosts(c, kit.Default(), kit.AllAccess)

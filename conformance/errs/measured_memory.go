@@ -33,7 +33,8 @@ func landedPackets(c *spec.C) {
 	}
 }
 
-// prefix is how many bytes at the beginning of got are of now, where the rest is of before; -1: neither.
+// prefix is how many bytes at the beginning of got are of now, where the rest is of before; -1:
+// neither.
 func prefix(got, before, now []byte) int {
 	n := 0
 	for n < len(got) && got[n] == now[n] {
@@ -92,8 +93,8 @@ func psnAfterSilence(c *spec.C) {
 	}
 }
 
-// movedInTheMiddle moves a requester to ERR in the middle of a WRITE of 4 MiB. What has landed is whole packets, as many as the send
-// PSN has advanced.
+// movedInTheMiddle moves a requester to ERR in the middle of a WRITE of 4 MiB. What has landed is
+// whole packets, as many as the send PSN has advanced.
 func movedInTheMiddle(c *spec.C) {
 	const size = 4 << 20
 	e := kit.Open(c)
@@ -115,7 +116,8 @@ func movedInTheMiddle(c *spec.C) {
 	}
 }
 
-// silenceAfterDereg: after a deregistration a responder is silent for a millisecond, where it refuses an address behind a region at once.
+// silenceAfterDereg: after a deregistration a responder is silent for a millisecond, where it
+// refuses an address behind a region at once.
 func silenceAfterDereg(c *spec.C) {
 	p := connectHosts(c, kit.Default(), kit.AllAccess)
 	took := func(step string, wr verbs.SendWR) time.Duration {
@@ -133,8 +135,8 @@ func silenceAfterDereg(c *spec.C) {
 	kit.MeasuredTime(c, "after deregistration", took("deregistered", p.far.WriteTo(2, 0, p.mem.SGE(0, 8))), 1100*time.Microsecond, 0.05)
 }
 
-// recordInError: in RTS the register says what is posted. In ERR the doorbell record does: requests that it does not cover have no completion
-// until it is raised.
+// recordInError: in RTS the register says what is posted. In ERR the doorbell record does: requests
+// that it does not cover have no completion until it is raised.
 func recordInError(c *spec.C) {
 	e := kit.Open(c)
 	mem := e.Buffer(c, 64, kit.AllAccess)

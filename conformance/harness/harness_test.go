@@ -74,8 +74,8 @@ func TestProgramThatIsNoWorker(t *testing.T) {
 	}
 }
 
-// A worker that describes its target and then does what it was not asked for costs the cases that it has not run, and nothing
-// waits for its end. Its children may have its descriptors still.
+// A worker that describes its target and then does what it was not asked for costs the cases that
+// it has not run, and nothing waits for its end. Its children may have its descriptors still.
 func TestWorkerThatBreaksTheProtocol(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")

@@ -17,16 +17,18 @@ import (
 	"github.com/rdmasim/rdmasim/internal/cli/rlimit"
 )
 
-// WorkerMemory is what a worker on the simulator is expected to take at most, in bytes: Go collects its
-// garbage so that the heap stays below, and conformance/target/simulator bounds what a case may write. Measured: 50 to 81 MB for a worker that runs
-// one case, 163 MB for one that runs the whole suite.
+// WorkerMemory is what a worker on the simulator is expected to take at most, in bytes: Go collects
+// its garbage so that the heap stays below, and conformance/target/simulator bounds what a case may
+// write. Measured: 50 to 81 MB for a worker that runs one case, 163 MB for one that runs the whole
+// suite.
 const WorkerMemory = 256 << 20
 
-// Memory makes workers wait for each other, those of other runs of this user too, so that all together
-// do not take more memory than the machine has. Each worker holds a reservation, which the kernel drops when
-// the supervisor is killed. One is always granted when nobody holds another.
+// Memory makes workers wait for each other, those of other runs of this user too, so that all
+// together do not take more memory than the machine has. Each worker holds a reservation, which the
+// kernel drops when the supervisor is killed. One is always granted when nobody holds another.
 //
-// It is a help and not a condition of a run: where its files cannot be used, workers start without it.
+// It is a help and not a condition of a run: where its files cannot be used, workers start without
+// it.
 type Memory struct {
 	dir       string // of the reservations: a file for each, locked by its supervisor
 	available func() uint64
@@ -61,8 +63,9 @@ func NewMemory() (*Memory, error) {
 // reservation is the memory of one worker; nil if nobody counts it.
 type reservation struct{ file *os.File }
 
-// reserve waits until there is memory for a worker. It calls waiting, once, if that takes long, or if nothing can be
-// reserved: then it returns nil. Its only error is that of ctx, when ctx ends before.
+// reserve waits until there is memory for a worker. It calls waiting, once, if that takes long, or
+// if nothing can be reserved: then it returns nil. Its only error is that of ctx, when ctx ends
+// before.
 func (m *Memory) reserve(ctx context.Context, waiting func(why string)) (*reservation, error) {
 	if m == nil {
 		return nil, nil
@@ -94,8 +97,9 @@ func (m *Memory) reserve(ctx context.Context, waiting func(why string)) (*reserv
 	}
 }
 
-// try returns a reservation, or why there is none. The lock lets runs reserve one after another. Any process of the user can
-// keep it, so with force it is not needed: then runs that begin at once may all find the same memory free.
+// try returns a reservation, or why there is none. The lock lets runs reserve one after another.
+// Any process of the user can keep it, so with force it is not needed: then runs that begin at once
+// may all find the same memory free.
 func (m *Memory) try(force bool) (r *reservation, why string, err error) {
 	lock, err := openRegular(filepath.Join(m.dir, "lock"), os.O_RDWR|os.O_CREATE)
 	if err != nil {
@@ -121,7 +125,8 @@ func (m *Memory) try(force bool) (r *reservation, why string, err error) {
 	return r, "", err
 }
 
-// add makes a reservation; nil if another run took its file for one that was left, which happens without the lock.
+// add makes a reservation; nil if another run took its file for one that was left, which happens
+// without the lock.
 func (m *Memory) add() (*reservation, error) {
 	f, err := openRegular(filepath.Join(m.dir, "worker-"+rand.Text()), os.O_RDWR|os.O_CREATE|os.O_EXCL)
 	if err != nil {
@@ -143,7 +148,8 @@ func (m *Memory) add() (*reservation, error) {
 	return nil, err
 }
 
-// openRegular opens a file of the folder. Whatever else has that name is an error, and never waited for.
+// openRegular opens a file of the folder. Whatever else has that name is an error, and never waited
+// for.
 func openRegular(name string, flags int) (*os.File, error) {
 	f, err := os.OpenFile(name, flags|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -178,8 +184,8 @@ func lockHolder(lock *os.File) string {
 // startTime is how long a reservation counts that names no process: workers start in less.
 const startTime = time.Minute
 
-// held counts the reservations, and what their workers may still take. Those of ended supervisors are removed, and those of
-// ended workers do not count, whoever has locked them.
+// held counts the reservations, and what their workers may still take. Those of ended supervisors
+// are removed, and those of ended workers do not count, whoever has locked them.
 func (m *Memory) held() (n int, promised uint64, err error) {
 	entries, err := os.ReadDir(m.dir)
 	if err != nil {
@@ -203,7 +209,8 @@ func (m *Memory) held() (n int, promised uint64, err error) {
 	return n, promised, nil
 }
 
-// taken is what the worker of a reservation has of memory, and whether the reservation counts. One that nobody holds is removed.
+// taken is what the worker of a reservation has of memory, and whether the reservation counts. One
+// that nobody holds is removed.
 func (m *Memory) taken(f *os.File) (uint64, bool) {
 	if unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) == nil {
 		_ = os.Remove(f.Name())

@@ -10,8 +10,8 @@ import (
 	"github.com/rdmasim/rdmasim/internal/cli/workers"
 )
 
-// Bounds of what a worker may print before it describes its target, beyond which it is no worker: its standard output
-// gets Ginkgo's report later, and driver libraries warn on its standard error.
+// Bounds of what a worker may print before it describes its target, beyond which it is no worker:
+// its standard output gets Ginkgo's report later, and driver libraries warn on its standard error.
 const (
 	maxEarlyOutput = 64 << 10
 	maxEarlyErrors = 8 << 20
@@ -50,7 +50,8 @@ func (s *Supervisor) start(job Job) (*process, error) {
 		return nil, fmt.Errorf("start a worker: %w", err)
 	}
 	p.Messages = workers.Receive[Message](r)
-	// If the worker dies before it has read its job, its messages end. One that never reads it holds up nobody.
+	// If the worker dies before it has read its job, its messages end. One that never reads it
+	// holds up nobody.
 	go func() {
 		if p.Send(job) == nil {
 			_, _ = p.In.Write(packed)
@@ -76,7 +77,8 @@ func (p *process) printed() string {
 	return fmt.Sprintf("; it printed %.*q", workers.MaxQuoted, text)
 }
 
-// endOfCrash is how long a worker may take to end that has closed its pipe: the kernel takes its memory first.
+// endOfCrash is how long a worker may take to end that has closed its pipe: the kernel takes its
+// memory first.
 const endOfCrash = 2 * time.Second
 
 // crash says how a worker ended that closed its pipe too early.

@@ -24,14 +24,14 @@ type Job struct {
 	Seed        uint64   `json:"seed"`
 	Repeat      int      `json:"repeat,omitempty"`
 	Cases       []string `json:"cases"`
-	// Device, Port and GIDIndex choose the hardware; empty, 0 and -1 leave the choice to the target.
-	// Wire names the interfaces behind the two nodes, where frames can be seen.
+	// Device, Port and GIDIndex choose the hardware; empty, 0 and -1 leave the choice to the
+	// target. Wire names the interfaces behind the two nodes, where frames can be seen.
 	Device   string `json:"device,omitempty"`
 	Port     int    `json:"port,omitempty"`
 	GIDIndex int    `json:"gid_index,omitempty"`
 	Wire     string `json:"wire,omitempty"`
-	// Peer is the agent of the second node, PeerKey the file of its key. A Peer that begins with sim: is a simulated host; Responder says
-	// that the device under test is then the second node.
+	// Peer is the agent of the second node, PeerKey the file of its key. A Peer that begins with
+	// sim: is a simulated host; Responder says that the device under test is then the second node.
 	Peer      string `json:"peer,omitempty"`
 	PeerKey   string `json:"peer_key,omitempty"`
 	Responder bool   `json:"responder,omitempty"`
@@ -51,12 +51,13 @@ type Job struct {
 	Faults    string `json:"faults,omitempty"`
 	// Ledgers are added to the ledger of deviations.
 	Ledgers []conformance.LedgerFile `json:"ledgers,omitempty"`
-	// Dir holds the captures and timelines, one file for each case: ID.pcapng, ID.trace; with Evidence also the
-	// captures of cases that failed, ID.frames.
+	// Dir holds the captures and timelines, one file for each case: ID.pcapng, ID.trace; with
+	// Evidence also the captures of cases that failed, ID.frames.
 	Dir         string `json:"dir,omitempty"`
 	Pcap, Trace bool
 	Evidence    bool `json:"evidence,omitempty"`
-	// Catalogue says that conformance.Pack of the supervisor follows the job, which spares the worker the YAML.
+	// Catalogue says that conformance.Pack of the supervisor follows the job, which spares the
+	// worker the YAML.
 	Catalogue bool `json:"catalogue,omitempty"`
 }
 
@@ -69,7 +70,8 @@ type Message struct {
 	Started  string       `json:"started,omitempty"`
 	Finished *report.Case `json:"finished,omitempty"`
 	Again    bool         `json:"again,omitempty"` // the case that has started runs once more
-	// First is the record of its first run, before the second: what is known of the case if that one ends the worker.
+	// First is the record of its first run, before the second: what is known of the case if that
+	// one ends the worker.
 	First *report.Case `json:"first,omitempty"`
 	Done  bool         `json:"done,omitempty"`
 }

@@ -28,8 +28,8 @@ type Supervisor struct {
 	// Started and Finished are called for every case, one call at a time; they may be nil.
 	Started  func(id string)
 	Finished func(report.Case)
-	// Memory makes workers wait until there is memory for them; nil: they do not. Waiting is then called once, and
-	// may be nil.
+	// Memory makes workers wait until there is memory for them; nil: they do not. Waiting is then
+	// called once, and may be nil.
 	Memory  *Memory
 	Waiting func(why string)
 	// Hello is called with the description that the first worker sends; it may be nil.
@@ -61,7 +61,8 @@ var ErrWorker = errors.New("not a worker of this conform")
 // lateStart is how long a worker may take to describe its target before the wait for it is told.
 const lateStart = 10 * time.Second
 
-// maxHangs is how many cases may hang before the first that ends: a worker that ends none is given up.
+// maxHangs is how many cases may hang before the first that ends: a worker that ends none is given
+// up.
 const maxHangs = 3
 
 // Run runs every case of the job once. It returns when all have ended, or when ctx ends.
@@ -96,8 +97,8 @@ func (s *Supervisor) Run(ctx context.Context) (Result, error) {
 	return res, nil
 }
 
-// shard runs cases in one worker after another. When a worker hangs or crashes, the case that it was
-// running is an error, and the next worker runs the rest.
+// shard runs cases in one worker after another. When a worker hangs or crashes, the case that it
+// was running is an error, and the next worker runs the rest.
 func (s *Supervisor) shard(ctx context.Context, ids []string) error {
 	idle := 0 // how many workers in a row ended without having run a case
 	for len(ids) > 0 && ctx.Err() == nil {
@@ -129,7 +130,8 @@ func (s *Supervisor) shard(ctx context.Context, ids []string) error {
 	return nil
 }
 
-// hopeless counts the hangs of a run, and reports whether there are too many before any case has ended.
+// hopeless counts the hangs of a run, and reports whether there are too many before any case has
+// ended.
 func (s *Supervisor) hopeless(end ending) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -238,8 +240,8 @@ func (s *Supervisor) worker(ctx context.Context, ids []string) (ending, error) {
 	}
 }
 
-// broken is the end of a worker that broke the protocol. In a run in which none has described its target yet the command is
-// no worker, and the next would do the same.
+// broken is the end of a worker that broke the protocol. In a run in which none has described its
+// target yet the command is no worker, and the next would do the same.
 func (s *Supervisor) broken(w *process, o *order, what string) (ending, error) {
 	if !s.greeted() {
 		return ending{}, fmt.Errorf("%s: %w: it %s%s", w.Cmd.Path, ErrWorker, what, w.printed())

@@ -41,8 +41,8 @@ func Work(in io.Reader, targets Targets, suite *spec.Suite) error {
 			return fmt.Errorf("worker: %w", err)
 		}
 	}
-	// Its standard output is a pipe to the supervisor. Without this, a write to it after the supervisor's end would kill
-	// the worker before it has removed the captures.
+	// Its standard output is a pipe to the supervisor. Without this, a write to it after the
+	// supervisor's end would kill the worker before it has removed the captures.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE)
 	leave := func() { // a worker does not outlive its supervisor, nor do its captures
 		if job.Dir != "" {

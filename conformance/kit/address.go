@@ -11,10 +11,12 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// SpareAddress is an address that no machine of a testbed has, from the network for benchmarks (RFC 2544).
+// SpareAddress is an address that no machine of a testbed has, from the network for benchmarks (RFC
+// 2544).
 var SpareAddress = netip.MustParseAddr("198.18.77.1")
 
-// AddAddress gives the interface of the first host's device an address and removes it when the case ends.
+// AddAddress gives the interface of the first host's device an address and removes it when the case
+// ends.
 func AddAddress(c *spec.C, ctl verbs.AddressControl, ip netip.Addr) {
 	ok(c, "add the address", ctl.AddAddress(c.T, 0, ip))
 	c.Defer(func() { _ = ctl.RemoveAddress(c.T, 0, ip) })

@@ -103,7 +103,8 @@ func (b *Buffer) FillRandom(c *spec.C) []byte {
 // FillByte writes v to every byte of the buffer.
 func (b *Buffer) FillByte(c *spec.C, v byte) { b.Set(c, 0, bytes.Repeat([]byte{v}, b.Len)) }
 
-// ExpectContents records the digest of the first len(want) bytes and fails the case unless they are want.
+// ExpectContents records the digest of the first len(want) bytes and fails the case unless they are
+// want.
 func (b *Buffer) ExpectContents(c *spec.C, step string, want []byte) {
 	c.Equal(step, b.Get(c, 0, len(want)), want)
 }

@@ -26,12 +26,14 @@ func (e *Env) CQOn(c *spec.C, ch verbs.CompChannel, context any) verbs.CQ {
 	return e.CreateCQWith(c, verbs.CQAttr{CQE: 255, Channel: ch, Context: context})
 }
 
-// Arm requests a completion event for the next completion, or with solicitedOnly for the next solicited or failed one.
+// Arm requests a completion event for the next completion, or with solicitedOnly for the next
+// solicited or failed one.
 func Arm(c *spec.C, cq verbs.CQ, solicitedOnly bool) {
 	ok(c, "req_notify_cq", cq.ReqNotify(c.T, solicitedOnly))
 }
 
-// Drain returns all completions that are there, and those that follow each other within QuietPeriod.
+// Drain returns all completions that are there, and those that follow each other within
+// QuietPeriod.
 func Drain(c *spec.C, cq verbs.CQ) []verbs.WC {
 	var all []verbs.WC
 	for {

@@ -5,8 +5,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Counters returns the hardware counters of a host's first device by name. A testbed that cannot read them ends the
-// case without a verdict.
+// Counters returns the hardware counters of a host's first device by name. A testbed that cannot
+// read them ends the case without a verdict.
 func Counters(c *spec.C, host int) map[string]uint64 {
 	r, ok := c.TB.(verbs.CounterReader)
 	if !ok {

@@ -22,36 +22,40 @@
 //
 // # Objects
 //
-// Contexts: [OpenIPv4], [OpenIPv6]. Queue pairs: [DefaultFor], [Options], [WithLongTimeout], [Env.Pair], [Env.UnconnectedPair],
-// [Env.CreateQP], [QP.BringUp], [QP.StepTo], [MaskFor], [Env.NewUD], [Datagram]. Shared receive queues: [Env.CreateSRQ],
-// [SRQ.Recv]. XRC: [NewXRCPair], [Env.OpenXRCD], [Env.CreateTarget], [JoinXRC]. Atomics: [CmpSwap], [FetchAdd].
-// Raw packets: [NewSteered], [RawOptions], [Env.NewRaw], [QP.NewFlow], [FlowOf], [EthFlow].
-// [DestroyOnce] destroys an object before the case ends.
+// Contexts: [OpenIPv4], [OpenIPv6]. Queue pairs: [DefaultFor], [Options], [WithLongTimeout],
+// [Env.Pair], [Env.UnconnectedPair], [Env.CreateQP], [QP.BringUp], [QP.StepTo], [MaskFor],
+// [Env.NewUD], [Datagram]. Shared receive queues: [Env.CreateSRQ], [SRQ.Recv]. XRC: [NewXRCPair],
+// [Env.OpenXRCD], [Env.CreateTarget], [JoinXRC]. Atomics: [CmpSwap], [FetchAdd]. Raw packets:
+// [NewSteered], [RawOptions], [Env.NewRaw], [QP.NewFlow], [FlowOf], [EthFlow]. [DestroyOnce]
+// destroys an object before the case ends.
 //
 // # Completions and events
 //
-// [Poll], [PollWithin], [PollRaw], [Drain], [AwaitCompletions], [AwaitCompletionsWithin], [AwaitData], [RecordCompletions],
-// [ExpectInOrder], [ExpectFlushed], [Arm], [AsyncEvent], [AwaitPortEvent], [RecordErrno], [CompletionTimeout].
+// [Poll], [PollWithin], [PollRaw], [Drain], [AwaitCompletions], [AwaitCompletionsWithin],
+// [AwaitData], [RecordCompletions], [ExpectInOrder], [ExpectFlushed], [Arm], [AsyncEvent],
+// [AwaitPortEvent], [RecordErrno], [CompletionTimeout].
 //
 // # Memory
 //
-// [Map], [MapOnce], [MapLazily], [Env.Paged], [AllAccess], [HostWord], [HostWordBytes], [ExportedKind], [ExportOnly],
-// [Importer], [Opener], [OpenFile].
+// [Map], [MapOnce], [MapLazily], [Env.Paged], [AllAccess], [HostWord], [HostWordBytes],
+// [ExportedKind], [ExportOnly], [Importer], [Opener], [OpenFile].
 //
 // # Threads, other processes and hosts
 //
-// [RunThreads], [JoinThreads], [OpenOtherProcess], [OpenOtherProcessIPv4], [OpenOtherProcessIPv6], [StartOtherProcess],
-// [OpenUnprivileged], [OtherProcess.Do], [OtherProcess.Kill], [ConnectOtherQPs], [RemoteHost], [ProcessAs], [TestbedAs].
+// [RunThreads], [JoinThreads], [OpenOtherProcess], [OpenOtherProcessIPv4], [OpenOtherProcessIPv6],
+// [StartOtherProcess], [OpenUnprivileged], [OtherProcess.Do], [OtherProcess.Kill],
+// [ConnectOtherQPs], [RemoteHost], [ProcessAs], [TestbedAs].
 //
 // # The wire
 //
-// [Tap], [TapAll], [TapFrames], [PacketsTo], [Acknowledgements], [PSNs], [Transcript]. Faults: [Inject], [ClearRules], [ParseRules],
-// [RuleForPSN], [RuleForOpcode], [DropTo]. Addresses: [AddAddress], [AwaitGID], [AwaitNoGID]. Timers: [Env.AckTimer],
-// [TimerSlack], [ExactTime]. Counters: [Counters], [CounterDelta], [SumOf], [Moving].
-// What was measured of cards: [Measured], [MeasuredVendor], [MeasuredTime], [MeasuredCounter].
+// [Tap], [TapAll], [TapFrames], [PacketsTo], [Acknowledgements], [PSNs], [Transcript]. Faults:
+// [Inject], [ClearRules], [ParseRules], [RuleForPSN], [RuleForOpcode], [DropTo]. Addresses:
+// [AddAddress], [AwaitGID], [AwaitNoGID]. Timers: [Env.AckTimer], [TimerSlack], [ExactTime].
+// Counters: [Counters], [CounterDelta], [SumOf], [Moving]. What was measured of cards: [Measured],
+// [MeasuredVendor], [MeasuredTime], [MeasuredCounter].
 //
 // # mlx5 below verbs
 //
-// [Mlx5], [BFReg], [ExpectNoLock], [LockStats], [RecordMMIO], [WritesToBFReg], [BlueFlamePushes], [DoorbellValue],
-// [BuildWR], [WriteRawWQE], [PostRaw].
+// [Mlx5], [BFReg], [ExpectNoLock], [LockStats], [RecordMMIO], [WritesToBFReg], [BlueFlamePushes],
+// [DoorbellValue], [BuildWR], [WriteRawWQE], [PostRaw].
 package kit

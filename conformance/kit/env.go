@@ -15,8 +15,8 @@ const CompletionTimeout = 10 * time.Second
 // QuietPeriod is how long the kit watches for a completion that must not come.
 const QuietPeriod = 20 * time.Millisecond
 
-// ExactTime is the capability of a testbed with exact times. Elsewhere timers have coarse steps, and packets on their
-// way take their time.
+// ExactTime is the capability of a testbed with exact times. Elsewhere timers have coarse steps,
+// and packets on their way take their time.
 const ExactTime = spec.ExactTime
 
 // Access flags that most regions and queue pairs have.
@@ -58,8 +58,8 @@ func Open(c *spec.C) *Env {
 	return e
 }
 
-// AsyncEvent takes and acknowledges the next event of a context, waiting up to timeout (EAGAIN: none came). It skips
-// changes of speed, which newer kernels report and no case asks for.
+// AsyncEvent takes and acknowledges the next event of a context, waiting up to timeout (EAGAIN:
+// none came). It skips changes of speed, which newer kernels report and no case asks for.
 func AsyncEvent(c *spec.C, e *Env, timeout time.Duration) (verbs.AsyncEvent, error) {
 	for {
 		ev, err := e.Ctx.AsyncEvent(c.T, timeout)
@@ -73,9 +73,9 @@ func AsyncEvent(c *spec.C, e *Env, timeout time.Duration) (verbs.AsyncEvent, err
 	}
 }
 
-// AwaitPortEvent takes and acknowledges the next event of a context, and fails the case if none comes within
-// CompletionTimeout. If want is PORT_ACTIVE on InfiniBand, it skips PORT_ERR, which a port reports while it waits for
-// the subnet manager. The caller compares the event with want.
+// AwaitPortEvent takes and acknowledges the next event of a context, and fails the case if none
+// comes within CompletionTimeout. If want is PORT_ACTIVE on InfiniBand, it skips PORT_ERR, which a
+// port reports while it waits for the subnet manager. The caller compares the event with want.
 func AwaitPortEvent(c *spec.C, e *Env, want verbs.EventType) verbs.AsyncEvent {
 	waits := e.IB && want == verbs.EventPortActive
 	for skipped := false; ; skipped = true {
@@ -91,9 +91,10 @@ func AwaitPortEvent(c *spec.C, e *Env, want verbs.EventType) verbs.AsyncEvent {
 	}
 }
 
-// skipOvertaken skips the PORT_ERR of a port that was waiting for the subnet manager when its PORT_ACTIVE has come
-// first: Linux queries the port for each event in a work of its own, and works that wait for a query overtake one
-// another (ib_dispatch_event and ib_cache_event_task of drivers/infiniband/core/cache.c).
+// skipOvertaken skips the PORT_ERR of a port that was waiting for the subnet manager when its
+// PORT_ACTIVE has come first: Linux queries the port for each event in a work of its own, and works
+// that wait for a query overtake one another (ib_dispatch_event and ib_cache_event_task of
+// drivers/infiniband/core/cache.c).
 func skipOvertaken(c *spec.C, e *Env) {
 	if ev, err := AsyncEvent(c, e, 10*QuietPeriod); err == nil && ev.Type != verbs.EventPortErr {
 		c.Equal("event that PORT_ACTIVE has overtaken", ev.Type.String(), verbs.EventPortErr.String())
@@ -107,11 +108,12 @@ func ok(c *spec.C, step string, err error) {
 	}
 }
 
-// Must fails the case if err is not nil, and records nothing. It is for steps that the case needs but is not about.
+// Must fails the case if err is not nil, and records nothing. It is for steps that the case needs
+// but is not about.
 func Must(c *spec.C, step string, err error) { ok(c, step, err) }
 
-// DestroyOnce returns a function that calls destroy the first time and does nothing afterwards. The end of the case
-// calls it too; an error of destroy fails the case.
+// DestroyOnce returns a function that calls destroy the first time and does nothing afterwards. The
+// end of the case calls it too; an error of destroy fails the case.
 func DestroyOnce(c *spec.C, what string, destroy func(t verbs.Thread) error) func(c *spec.C) {
 	done := false
 	f := func(c *spec.C) {
@@ -187,8 +189,9 @@ func Poll(c *spec.C, cq verbs.CQ, n int) []verbs.WC {
 	return wc
 }
 
-// AwaitCompletions polls for n completions on a target that may be known to withhold some. If some are missing, that
-// is recorded as a failed step, and with a known deviation the case goes on: the result is then false.
+// AwaitCompletions polls for n completions on a target that may be known to withhold some. If some
+// are missing, that is recorded as a failed step, and with a known deviation the case goes on: the
+// result is then false.
 func AwaitCompletions(c *spec.C, step string, cq verbs.CQ, n int) ([]verbs.WC, bool) {
 	return AwaitCompletionsWithin(c, step, cq, n, CompletionTimeout)
 }
@@ -225,8 +228,8 @@ func pollFor(c *spec.C, cq verbs.CQ, wc []verbs.WC, d time.Duration) int {
 	return got
 }
 
-// RecordCompletions records up to n completions that come within QuietPeriod, without judging them: it is for what
-// hardware decides.
+// RecordCompletions records up to n completions that come within QuietPeriod, without judging them:
+// it is for what hardware decides.
 func RecordCompletions(c *spec.C, step string, cq verbs.CQ, n int) []verbs.WC {
 	got := PollWithin(c, cq, n, QuietPeriod)
 	if len(got) == 0 {
@@ -238,7 +241,8 @@ func RecordCompletions(c *spec.C, step string, cq verbs.CQ, n int) []verbs.WC {
 	return got
 }
 
-// RecordErrno records the errno of a call without judging it, for what hardware decides, and returns it.
+// RecordErrno records the errno of a call without judging it, for what hardware decides, and
+// returns it.
 func RecordErrno(c *spec.C, step string, err error) Errno {
 	e := verbs.ErrnoOf(err)
 	c.Observe(step, verbs.ErrnoName(e))

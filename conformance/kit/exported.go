@@ -25,7 +25,8 @@ type Exported struct {
 	Free func(c *spec.C)
 }
 
-// ExportedKind returns the kind of memory for cases that need any exporter: a GPU's if there is one, else udmabuf.
+// ExportedKind returns the kind of memory for cases that need any exporter: a GPU's if there is
+// one, else udmabuf.
 func ExportedKind(c *spec.C) verbs.MemoryKind {
 	if c.Has("gpu") {
 		return verbs.MemoryGPU
@@ -47,22 +48,24 @@ func ExportOnly(c *spec.C, kind verbs.MemoryKind, n int) *Exported {
 	return x
 }
 
-// Exported allocates n bytes of a kind, exports them and registers all of them at their own addresses.
+// Exported allocates n bytes of a kind, exports them and registers all of them at their own
+// addresses.
 func (e *Env) Exported(c *spec.C, kind verbs.MemoryKind, n int, access verbs.AccessFlags) *Exported {
 	x := ExportOnly(c, kind, n)
 	x.MR, x.Dereg = e.RegExported(c, x, 0, n, access)
 	return x
 }
 
-// RegExported registers n bytes of exported memory from byte off on, at their own addresses. It returns the region and
-// a function that deregisters it early.
+// RegExported registers n bytes of exported memory from byte off on, at their own addresses. It
+// returns the region and a function that deregisters it early.
 func (e *Env) RegExported(c *spec.C, x *Exported, off, n int, access verbs.AccessFlags) (verbs.MR, func(c *spec.C)) {
 	mr, err := e.PD.RegDmabufMR(c.T, x.Offset+uint64(off), uint64(n), x.Addr(off), x.FD, access)
 	ok(c, "reg_dmabuf_mr", err)
 	return mr, DestroyOnce(c, "dereg_mr", mr.Dereg)
 }
 
-// ExportedBuffer allocates n bytes of a kind in the other process, exports them and registers the DMA-BUF.
+// ExportedBuffer allocates n bytes of a kind in the other process, exports them and registers the
+// DMA-BUF.
 func (o *OtherProcess) ExportedBuffer(c *spec.C, kind verbs.MemoryKind, n int, access verbs.AccessFlags) *OtherBuffer {
 	return o.buffer(c, n, Args{"len": uint64(n), "access": uint64(access), "memory": uint64(kind)})
 }

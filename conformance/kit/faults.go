@@ -19,8 +19,8 @@ var wireActions = map[fault.Action]verbs.WireAction{
 	fault.Delay: verbs.WireDelay, fault.Duplicate: verbs.WireDuplicate, fault.Mark: verbs.WireMark, fault.Truncate: verbs.WireTruncate,
 }
 
-// ParseRules reads faults in their file form, for Inject. A text that names ports or links, which belong to the
-// testbed, is an error of the case.
+// ParseRules reads faults in their file form, for Inject. A text that names ports or links, which
+// belong to the testbed, is an error of the case.
 func ParseRules(c *spec.C, text string) []verbs.WireRule {
 	p, err := fault.Parse(c.ID(), []byte(text))
 	if err != nil {

@@ -14,7 +14,8 @@ func Importer(c *spec.C) verbs.Importer {
 	return i
 }
 
-// Import opens the Env's device file once more. The context is closed by closeImport, or when the case ends.
+// Import opens the Env's device file once more. The context is closed by closeImport, or when the
+// case ends.
 func (e *Env) Import(c *spec.C) (ctx verbs.Context, closeImport func(c *spec.C)) {
 	i := Importer(c)
 	fd, err := i.DupCommandFD(c.T, e.Ctx)

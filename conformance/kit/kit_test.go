@@ -161,7 +161,8 @@ func (x *eventful) AsyncEvent(verbs.Thread, time.Duration) (verbs.AsyncEvent, er
 	return ev, nil
 }
 
-// The PORT_ERR of a port that waits for the subnet manager belongs to its PORT_ACTIVE, which may come first.
+// The PORT_ERR of a port that waits for the subnet manager belongs to its PORT_ACTIVE, which may
+// come first.
 func TestPortIsActiveInAnyOrder(t *testing.T) {
 	const portErr, active, lid = verbs.EventPortErr, verbs.EventPortActive, verbs.EventLIDChange
 	for name, tc := range map[string]struct {
@@ -201,7 +202,8 @@ func (r *recorder) Wire() verbs.Wire                                  { return &
 func (w *countingWire) StartTap(verbs.Thread) error                   { w.taps++; return nil }
 func (*countingWire) StopTap(verbs.Thread) ([]verbs.WireFrame, error) { return nil, nil }
 
-// A tap within a tap would end its recording: the case is an error. One after another, also after a failed body, are two recordings.
+// A tap within a tap would end its recording: the case is an error. One after another, also after a
+// failed body, are two recordings.
 func TestTapWithinATap(t *testing.T) {
 	run := func(body func(c *spec.C)) (*recorder, *spec.Verdict) {
 		w, r := &recorder{}, spec.NewRunning("KIT-TEST", 1)

@@ -13,9 +13,9 @@ import (
 // Simulated is the capability of a testbed with a simulated device.
 const Simulated = "simulated"
 
-// Measured records got, a value that only measurements of cards determine. On a simulated device it fails the case
-// unless got is want, the published value. On a card conform compares the record with published measurements
-// (fixtures/recordings/published-*.yaml, --baseline).
+// Measured records got, a value that only measurements of cards determine. On a simulated device it
+// fails the case unless got is want, the published value. On a card conform compares the record
+// with published measurements (fixtures/recordings/published-*.yaml, --baseline).
 func Measured(c *spec.C, step string, got, want any) {
 	if c.Has(Simulated) {
 		c.Equal(step, got, want)
@@ -24,16 +24,17 @@ func Measured(c *spec.C, step string, got, want any) {
 	c.Observe(step, got)
 }
 
-// MeasuredCounter is Measured for the growth of a counter. It records nothing if a real device or its driver lacks the
-// counter.
+// MeasuredCounter is Measured for the growth of a counter. It records nothing if a real device or
+// its driver lacks the counter.
 func MeasuredCounter(c *spec.C, step string, grown map[string]int, name string, want int) {
 	if got, has := grown[name]; has || c.Has(Simulated) {
 		Measured(c, step, got, want)
 	}
 }
 
-// MeasuredTime records got in milliseconds, rounded to the microsecond. Where time is virtual it fails the case unless
-// got is within share*want of want. Elsewhere it does not judge, because the machine may be busy.
+// MeasuredTime records got in milliseconds, rounded to the microsecond. Where time is virtual it
+// fails the case unless got is within share*want of want. Elsewhere it does not judge, because the
+// machine may be busy.
 func MeasuredTime(c *spec.C, step string, got, want time.Duration, share float64) {
 	c.Observe(step+report.TimeSuffix, math.Round(got.Seconds()*1e6)/1e3)
 	if !c.Has(ExactTime) {
@@ -43,8 +44,8 @@ func MeasuredTime(c *spec.C, step string, got, want time.Duration, share float64
 	c.True(step+" as measured", off <= share*want.Seconds(), "it took %v, and cards took %v", got, want)
 }
 
-// MeasuredVendor checks the status of a completion, which the specification fixes, and its vendor error as Measured
-// does.
+// MeasuredVendor checks the status of a completion, which the specification fixes, and its vendor
+// error as Measured does.
 func MeasuredVendor(c *spec.C, step string, wc verbs.WC, status verbs.WCStatus, vendor uint32) {
 	c.Status(step, wc, status)
 	Measured(c, step+": vendor_err", wc.VendorErr, vendor)

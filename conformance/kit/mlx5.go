@@ -15,7 +15,8 @@ const (
 	CQMaskParentDomain uint32 = 1 << 1
 )
 
-// Mlx5 returns the QP as mlx5 direct verbs see it. A target without them ends the case without a verdict.
+// Mlx5 returns the QP as mlx5 direct verbs see it. A target without them ends the case without a
+// verdict.
 func Mlx5(c *spec.C, q *QP) verbs.Mlx5QP {
 	m, isMlx5 := q.QP.(verbs.Mlx5QP)
 	if !isMlx5 {
@@ -35,7 +36,8 @@ func ExpectNoLock(c *spec.C, r verbs.BFReg) {
 	}
 }
 
-// LockStats returns the lock counters of a QP or CQ. A target that does not count ends the case without a verdict.
+// LockStats returns the lock counters of a QP or CQ. A target that does not count ends the case
+// without a verdict.
 func LockStats(c *spec.C, object any) verbs.LockStats {
 	l, counts := object.(verbs.LockCounter)
 	if !counts {
@@ -44,7 +46,8 @@ func LockStats(c *spec.C, object any) verbs.LockStats {
 	return l.LockStats()
 }
 
-// ExpectInOrder takes n successful completions and fails the case unless their wr_ids count up from 0.
+// ExpectInOrder takes n successful completions and fails the case unless their wr_ids count up from
+// 0.
 func ExpectInOrder(c *spec.C, cq verbs.CQ, n int) {
 	for i, w := range ExpectSuccess(c, cq, n) {
 		if w.ID != uint64(i) {
@@ -64,7 +67,8 @@ func RecordMMIO(c *spec.C, body func()) []verbs.MMIOWrite {
 	return log.Stop()
 }
 
-// WritesToBFReg returns the doorbells, BlueFlame pushes and other writes that went to a QP's register.
+// WritesToBFReg returns the doorbells, BlueFlame pushes and other writes that went to a QP's
+// register.
 func WritesToBFReg(ws []verbs.MMIOWrite, r verbs.BFReg) []verbs.MMIOWrite {
 	var out []verbs.MMIOWrite
 	for _, w := range ws {
@@ -82,9 +86,10 @@ type BlueFlamePush struct {
 	Data []byte
 }
 
-// BlueFlamePushes joins the BlueFlame blocks of one register, of block bytes each, into pushes. The first block of a
-// push begins with a control segment, which has the length of the request, and the others follow right behind it. It
-// fails the case if something comes in between, or if the last push is not whole.
+// BlueFlamePushes joins the BlueFlame blocks of one register, of block bytes each, into pushes. The
+// first block of a push begins with a control segment, which has the length of the request, and the
+// others follow right behind it. It fails the case if something comes in between, or if the last
+// push is not whole.
 func BlueFlamePushes(c *spec.C, ws []verbs.MMIOWrite, block int) []BlueFlamePush {
 	var out []BlueFlamePush
 	left, next := 0, uint32(0)
@@ -118,8 +123,9 @@ func BlueFlamePushes(c *spec.C, ws []verbs.MMIOWrite, block int) []BlueFlamePush
 	return out
 }
 
-// WriteRawWQE writes request i, counted from 0, into the send queue of a QP on which the library has posted nothing:
-// an unsignalled RDMA WRITE of 8 bytes. It does not ring, and returns the doorbell value.
+// WriteRawWQE writes request i, counted from 0, into the send queue of a QP on which the library
+// has posted nothing: an unsignalled RDMA WRITE of 8 bytes. It does not ring, and returns the
+// doorbell value.
 func WriteRawWQE(c *spec.C, q *QP, i uint16, from verbs.SGE, to *Buffer, off int) (doorbell uint64) {
 	wqe := make([]byte, prm.WQEBBSize)
 	ctrl := prm.CtrlSegment(wqe)
@@ -130,7 +136,8 @@ func WriteRawWQE(c *spec.C, q *QP, i uint16, from verbs.SGE, to *Buffer, off int
 	return DoorbellValue(ctrl)
 }
 
-// DoorbellValue returns the 64-bit value that a program writes to the register to ring for a request.
+// DoorbellValue returns the 64-bit value that a program writes to the register to ring for a
+// request.
 func DoorbellValue(ctrl prm.CtrlSegment) (v uint64) {
 	for _, b := range ctrl[:prm.DoorbellSize] {
 		v = v<<8 | uint64(b)

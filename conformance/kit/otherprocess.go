@@ -13,7 +13,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs/player"
 )
 
-// OtherProcess is another process, on this host or another, that carries out commands of package player.
+// OtherProcess is another process, on this host or another, that carries out commands of package
+// player.
 type OtherProcess struct {
 	p        verbs.Player
 	answered bool // a command
@@ -23,7 +24,8 @@ type OtherProcess struct {
 // Args are the numeric arguments of a player command, by name.
 type Args = map[string]uint64
 
-// RemoteHost returns the number of the last host, which is the other end in a case that needs two nodes.
+// RemoteHost returns the number of the last host, which is the other end in a case that needs two
+// nodes.
 func RemoteHost(c *spec.C) int { return len(c.TB.Hosts()) - 1 }
 
 // StartOtherProcess starts a process on a host with the given environment. It has nothing open.
@@ -35,7 +37,8 @@ func StartOtherProcess(c *spec.C, host int, env map[string]string) *OtherProcess
 	return &OtherProcess{p: p}
 }
 
-// OpenOtherProcess starts a process on a host with the given environment and opens the device in it.
+// OpenOtherProcess starts a process on a host with the given environment and opens the device in
+// it.
 func OpenOtherProcess(c *spec.C, host int, env map[string]string) *OtherProcess {
 	return openOtherProcess(c, host, env, nil)
 }
@@ -91,9 +94,9 @@ func (o *OtherProcess) Do(c *spec.C, op string, args Args, data []byte) verbs.Pl
 	return r
 }
 
-// Try runs a command in the process, which may refuse it with an errno in the reply. The error is ErrProcessDied if
-// the process did not survive the command. A process that dies before its first answer could not start, which says
-// nothing about the device: the case ends without a verdict.
+// Try runs a command in the process, which may refuse it with an errno in the reply. The error is
+// ErrProcessDied if the process did not survive the command. A process that dies before its first
+// answer could not start, which says nothing about the device: the case ends without a verdict.
 func (o *OtherProcess) Try(c *spec.C, op string, args Args, data []byte) (verbs.PlayerReply, error) {
 	r, err := o.p.Do(c.T, verbs.PlayerCommand{Op: op, Args: args, Data: data})
 	if errors.Is(err, verbs.ErrProcessDied) && !o.answered {
@@ -103,8 +106,8 @@ func (o *OtherProcess) Try(c *spec.C, op string, args Args, data []byte) (verbs.
 	return r, err
 }
 
-// DoErr runs a command as Try does and returns the errno of the reply as an error. It fails the case if the process
-// dies.
+// DoErr runs a command as Try does and returns the errno of the reply as an error. It fails the
+// case if the process dies.
 func (o *OtherProcess) DoErr(c *spec.C, op string, args Args, data []byte) (verbs.PlayerReply, error) {
 	r, err := o.Try(c, op, args, data)
 	ok(c, op+" in the other process", err)
@@ -114,8 +117,8 @@ func (o *OtherProcess) DoErr(c *spec.C, op string, args Args, data []byte) (verb
 	return r, nil
 }
 
-// OpenUnprivileged is OpenOtherProcess on the first host, in a process that then gives up CAP_NET_RAW and CAP_IPC_LOCK
-// and may lock only memlock bytes of memory.
+// OpenUnprivileged is OpenOtherProcess on the first host, in a process that then gives up
+// CAP_NET_RAW and CAP_IPC_LOCK and may lock only memlock bytes of memory.
 func OpenUnprivileged(c *spec.C, memlock uint64) *OtherProcess {
 	o := openOtherProcess(c, 0, nil, Args{"cqe": 16})
 	o.Do(c, player.Drop, Args{"memlock": memlock}, nil)
@@ -191,7 +194,8 @@ func (b *OtherBuffer) WriteTo(id uint64, off int, sges ...verbs.SGE) verbs.SendW
 		RemoteAddr: b.Addr + uint64(off), RKey: b.RKey}
 }
 
-// AwaitStatuses has the process poll for n completions, at most for timeout, and returns the statuses that came.
+// AwaitStatuses has the process poll for n completions, at most for timeout, and returns the
+// statuses that came.
 func (o *OtherProcess) AwaitStatuses(c *spec.C, n int, timeout time.Duration) []verbs.WCStatus {
 	v := o.Do(c, player.Wait, Args{"n": uint64(n), "timeout": uint64(timeout)}, nil).Values
 	st := make([]verbs.WCStatus, v["n"])
@@ -243,8 +247,8 @@ func (e *Env) RemotePair(c *spec.C, o Options) (*QP, *OtherQP) {
 	return e.PairWith(c, OpenOtherProcess(c, RemoteHost(c), nil), o)
 }
 
-// WithLongTimeout returns options for a connection whose packets are counted. Where time is not exact, a response may
-// take longer than the usual timeout of 67 ms, so the timeout becomes 1.07 s.
+// WithLongTimeout returns options for a connection whose packets are counted. Where time is not
+// exact, a response may take longer than the usual timeout of 67 ms, so the timeout becomes 1.07 s.
 func WithLongTimeout(c *spec.C, o Options) Options {
 	if !c.Has(ExactTime) {
 		o.Timeout = 18
@@ -257,7 +261,8 @@ func (e *Env) PairWith(c *spec.C, other *OtherProcess, o Options) (*QP, *OtherQP
 	return e.PairWithModified(c, other, o, func(*verbs.QPAttr) {})
 }
 
-// PairWithModified is PairWith with change applied to the attributes of this process's QP before each step.
+// PairWithModified is PairWith with change applied to the attributes of this process's QP before
+// each step.
 func (e *Env) PairWithModified(c *spec.C, other *OtherProcess, o Options, change func(a *verbs.QPAttr)) (*QP, *OtherQP) {
 	a := e.CreateQP(c, o)
 	b := other.CreateQP(c, player.CreateQP, Args{"type": uint64(o.Type)})

@@ -55,7 +55,8 @@ func (q *OtherQP) Post(c *spec.C, wr verbs.SendWR, parts ...Part) {
 		"remote": wr.RemoteAddr, "rkey": uint64(wr.RKey), "compare": wr.CompareAdd, "swap": wr.Swap}, parts), nil)
 }
 
-// Completions has the process poll for n completions and fails the case unless they come within CompletionTimeout.
+// Completions has the process poll for n completions and fails the case unless they come within
+// CompletionTimeout.
 func (o *OtherProcess) Completions(c *spec.C, n int) []verbs.WC {
 	wc := o.CompletionsWithin(c, n, CompletionTimeout)
 	if len(wc) < n {

@@ -6,13 +6,15 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// TypeExperimental is the EtherType for experiments (IEEE 802, 9.2.4), which no program of a machine waits for.
+// TypeExperimental is the EtherType for experiments (IEEE 802, 9.2.4), which no program of a
+// machine waits for.
 const TypeExperimental = 0x88b5
 
 // LeastPacket is the length of the shortest packet that is not padded.
 const LeastPacket = ether.MinFrame
 
-// RawOptions returns the options of a raw packet QP with room for 32 requests of 4 SGEs on either queue.
+// RawOptions returns the options of a raw packet QP with room for 32 requests of 4 SGEs on either
+// queue.
 func RawOptions() Options {
 	o := DefaultFor(verbs.QPTRawPacket)
 	o.Cap = verbs.QPCap{MaxSendWR: 32, MaxRecvWR: 32, MaxSendSGE: 4, MaxRecvSGE: 4}
@@ -26,7 +28,8 @@ func (e *Env) NewRaw(c *spec.C) *QP {
 	return q
 }
 
-// PortMAC returns the Ethernet address of the port, from the GID that the kernel makes of it (RFC 4291, appendix A).
+// PortMAC returns the Ethernet address of the port, from the GID that the kernel makes of it (RFC
+// 4291, appendix A).
 func (e *Env) PortMAC(c *spec.C) (mac [6]byte) {
 	var tab [256]verbs.GIDEntry
 	n, err := e.Ctx.QueryGIDTable(c.T, tab[:], 0)

@@ -7,8 +7,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Options say how queue pairs are made and connected; Default returns the usual ones. Timeout and MinRNRTimer are
-// codes, as in verbs.QPAttr.
+// Options say how queue pairs are made and connected; Default returns the usual ones. Timeout and
+// MinRNRTimer are codes, as in verbs.QPAttr.
 type Options struct {
 	Type   verbs.QPType
 	Cap    verbs.QPCap
@@ -35,8 +35,8 @@ type Options struct {
 	RdAtomic    uint8 // both max_rd_atomic and max_dest_rd_atomic
 }
 
-// Default returns the options of an RC QP with room for 64 requests of 4 SGEs on either queue, MTU 1024, an ACK
-// timeout of 4.096 us * 2^14 (67 ms), 7 retries, and RNR retries without limit.
+// Default returns the options of an RC QP with room for 64 requests of 4 SGEs on either queue, MTU
+// 1024, an ACK timeout of 4.096 us * 2^14 (67 ms), 7 retries, and RNR retries without limit.
 func Default() Options {
 	return Options{Type: verbs.QPTRC, Cap: verbs.QPCap{MaxSendWR: 64, MaxRecvWR: 64, MaxSendSGE: 4, MaxRecvSGE: 4},
 		CQE: 255, Access: RemoteAll, MTU: verbs.MTU1024, PSN: 0x123456, Timeout: 14, RetryCnt: 7, RNRRetry: 7,
@@ -71,8 +71,8 @@ func (e *Env) CreateQP(c *spec.C, o Options) *QP {
 	return q
 }
 
-// RecordCreate records the errno of creating a queue pair with the options, which hardware decides, and reports
-// whether it was created. The queue pair is destroyed at once.
+// RecordCreate records the errno of creating a queue pair with the options, which hardware decides,
+// and reports whether it was created. The queue pair is destroyed at once.
 func (e *Env) RecordCreate(c *spec.C, step string, o Options) bool {
 	cq := e.CreateCQ(c, 16)
 	q, err := e.pdFor(o).CreateQP(c.T, (&QP{SendCQ: cq, RecvCQ: cq, Opt: o}).InitAttr())
@@ -135,8 +135,8 @@ func (e *Env) AHTo(to Addr) verbs.AHAttr {
 		GRH: verbs.GRH{DGID: to.GID, SGIDIndex: uint8(e.GID.Index), HopLimit: 64}}
 }
 
-// PathTo returns the address vector to the peer of a connection, on InfiniBand without a global route, as inside a
-// subnet.
+// PathTo returns the address vector to the peer of a connection, on InfiniBand without a global
+// route, as inside a subnet.
 func (e *Env) PathTo(to Addr) verbs.AHAttr {
 	if e.IB {
 		return verbs.AHAttr{Port: e.Port, DLID: to.LID}
@@ -144,8 +144,8 @@ func (e *Env) PathTo(to Addr) verbs.AHAttr {
 	return e.AHTo(to)
 }
 
-// Group returns the address of a multicast group. On InfiniBand its LID would come from the subnet administrator;
-// ports of one link accept any in the range of groups.
+// Group returns the address of a multicast group. On InfiniBand its LID would come from the subnet
+// administrator; ports of one link accept any in the range of groups.
 func (e *Env) Group(gid verbs.GID) Addr {
 	if e.IB {
 		return Addr{gid, roce.FirstMulticastLID + uint16(gid[15])}
@@ -185,9 +185,9 @@ func MaskFor(t verbs.QPType, to verbs.QPState) verbs.QPAttrMask {
 	return verbs.QPMaskState
 }
 
-// StepTo moves the QP into a state with the attributes that the transition needs, and fails the case if it is refused.
-// A target may be known to let an earlier error overtake the reset after it: then the refusal is recorded as a step of
-// the case, and the QP is reset and moved again.
+// StepTo moves the QP into a state with the attributes that the transition needs, and fails the
+// case if it is refused. A target may be known to let an earlier error overtake the reset after it:
+// then the refusal is recorded as a step of the case, and the QP is reset and moved again.
 func (q *QP) StepTo(c *spec.C, p Peer, to verbs.QPState) {
 	step := "modify_qp to " + to.String()
 	a := q.AttrFor(p)
@@ -310,15 +310,15 @@ func (q *QP) PostAndPoll(c *spec.C, wr verbs.SendWR) verbs.WC {
 	return PollOne(c, q.SendCQ)
 }
 
-// ExpectSendRefused checks that posting fails with an errno of set at request number at. It returns false if the
-// target is known to accept the requests, which are then posted.
+// ExpectSendRefused checks that posting fails with an errno of set at request number at. It returns
+// false if the target is known to accept the requests, which are then posted.
 func (q *QP) ExpectSendRefused(c *spec.C, step string, at int, wrs []verbs.SendWR, set ...Errno) bool {
 	bad, err := q.PostSend(c.T, wrs)
 	return refused(c, step, bad, at, err, set...)
 }
 
-// ExpectRecvRefused checks that posting receives fails with want at request number at. It returns false if the target
-// is known to accept them, which are then posted.
+// ExpectRecvRefused checks that posting receives fails with want at request number at. It returns
+// false if the target is known to accept them, which are then posted.
 func (q *QP) ExpectRecvRefused(c *spec.C, step string, at int, wrs []verbs.RecvWR, want Errno) bool {
 	bad, err := q.PostRecv(c.T, wrs)
 	return refused(c, step, bad, at, err, want)
@@ -337,7 +337,8 @@ func refused(c *spec.C, step string, bad, at int, err error, set ...Errno) bool 
 	return true
 }
 
-// ExpectFlushed takes n completions and fails the case unless all are WR_FLUSH_ERR. It returns them.
+// ExpectFlushed takes n completions and fails the case unless all are WR_FLUSH_ERR. It returns
+// them.
 func ExpectFlushed(c *spec.C, cq verbs.CQ, n int) []verbs.WC {
 	wc := Poll(c, cq, n)
 	for _, w := range wc {

@@ -12,7 +12,8 @@ const (
 	OpsRC = OpsUC | verbs.QPExRDMARead | verbs.QPExAtomicCmpSwp | verbs.QPExAtomicFetchAdd
 )
 
-// QPEx returns the QP's extended interface for posting (ibv_qp_ex). It fails the case if there is none.
+// QPEx returns the QP's extended interface for posting (ibv_qp_ex). It fails the case if there is
+// none.
 func (q *QP) QPEx(c *spec.C) verbs.QPEx {
 	x := q.QP.Ex()
 	if x == nil {
@@ -21,7 +22,8 @@ func (q *QP) QPEx(c *spec.C) verbs.QPEx {
 	return x
 }
 
-// PostEx posts requests through the extended interface, in one batch, and fails the case if they are refused.
+// PostEx posts requests through the extended interface, in one batch, and fails the case if they
+// are refused.
 func (q *QP) PostEx(c *spec.C, wrs ...verbs.SendWR) {
 	if q.Opt.SendOps == 0 {
 		q.QPEx(c) // which says what is wrong
@@ -30,8 +32,9 @@ func (q *QP) PostEx(c *spec.C, wrs ...verbs.SendWR) {
 	ok(c, "wr_complete", err)
 }
 
-// TryPost posts requests through the interface for which the QP was made. A list is posted up to the request bad that
-// is refused; of a batch of the extended interface nothing is posted then, and bad is 0.
+// TryPost posts requests through the interface for which the QP was made. A list is posted up to
+// the request bad that is refused; of a batch of the extended interface nothing is posted then, and
+// bad is 0.
 func (q *QP) TryPost(c *spec.C, wrs []verbs.SendWR) (bad int, err error) {
 	if q.Opt.SendOps == 0 {
 		return q.PostSend(c.T, wrs)
@@ -44,8 +47,8 @@ func (q *QP) TryPost(c *spec.C, wrs []verbs.SendWR) (bad int, err error) {
 	return 0, x.WRComplete(c.T)
 }
 
-// BuildWR builds a request through x, between WRStart and WRComplete: SetWR, the builder of the opcode, and the
-// setters. An opcode for which it has no builder ends the case without a verdict.
+// BuildWR builds a request through x, between WRStart and WRComplete: SetWR, the builder of the
+// opcode, and the setters. An opcode for which it has no builder ends the case without a verdict.
 func BuildWR(c *spec.C, x verbs.QPEx, w *verbs.SendWR) {
 	x.SetWR(w.ID, w.Flags&^verbs.SendInline)
 	t := c.T

@@ -6,8 +6,9 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// PostRaw writes a WQE to the beginning of a send queue on which the library has posted nothing, and rings for it. The
-// WQE names QP qpn; imm is the last word of its control segment, and body follows that.
+// PostRaw writes a WQE to the beginning of a send queue on which the library has posted nothing,
+// and rings for it. The WQE names QP qpn; imm is the last word of its control segment, and body
+// follows that.
 func PostRaw(c *spec.C, q *QP, op prm.WQEOpcode, qpn, imm uint32, body ...byte) {
 	ds := (prm.CtrlSegmentSize + len(body)) / prm.DSSize
 	blocks := (ds*prm.DSSize + prm.WQEBBSize - 1) / prm.WQEBBSize

@@ -36,8 +36,8 @@ func (s *SRQ) RecvInto(c *spec.C, id uint64, sges ...verbs.SGE) {
 	s.Recv(c, verbs.RecvWR{ID: id, SGEs: sges})
 }
 
-// EventsWithin takes and acknowledges asynchronous events as long as each comes within d of the one before. It returns
-// those of the given types.
+// EventsWithin takes and acknowledges asynchronous events as long as each comes within d of the one
+// before. It returns those of the given types.
 func (e *Env) EventsWithin(c *spec.C, d time.Duration, types ...verbs.EventType) []verbs.AsyncEvent {
 	var out []verbs.AsyncEvent
 	for {

@@ -8,9 +8,10 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Steered is a raw packet QP that sends, and others, in another context of the same port, to which rules may lead: a
-// device gives no packet back to the context that sent it. Of rules of priority 0 it has one of its own, for a packet
-// that comes to all receivers and tells them that what was sent before it has arrived.
+// Steered is a raw packet QP that sends, and others, in another context of the same port, to which
+// rules may lead: a device gives no packet back to the context that sent it. Of rules of priority 0
+// it has one of its own, for a packet that comes to all receivers and tells them that what was sent
+// before it has arrived.
 type Steered struct {
 	From   *QP
 	To     []*Receiver
@@ -89,8 +90,8 @@ func (s *Steered) Send(c *spec.C, packets ...[]byte) {
 	ExpectSuccess(c, s.From.SendCQ, len(packets))
 }
 
-// Arrived returns what has come to each receiver since the last call. It reports false if the packet that ends it did not come
-// to all.
+// Arrived returns what has come to each receiver since the last call. It reports false if the
+// packet that ends it did not come to all.
 func (s *Steered) Arrived(c *spec.C) (got [][]Received, whole bool) {
 	s.Send(c, s.marker)
 	whole = true
@@ -120,7 +121,8 @@ func (s *Steered) Arrived(c *spec.C) (got [][]Received, whole bool) {
 	return got, whole
 }
 
-// Deliver sends a packet and returns what comes to each receiver. It fails the case if the packets do not all arrive whole.
+// Deliver sends a packet and returns what comes to each receiver. It fails the case if the packets
+// do not all arrive whole.
 func (s *Steered) Deliver(c *spec.C, packets ...[]byte) [][]Received {
 	s.Send(c, packets...)
 	got, whole := s.Arrived(c)
@@ -130,8 +132,8 @@ func (s *Steered) Deliver(c *spec.C, packets ...[]byte) [][]Received {
 	return got
 }
 
-// ExpectAt sends a packet, and checks that it comes, once and whole, to the receivers of the given numbers and to no
-// other.
+// ExpectAt sends a packet, and checks that it comes, once and whole, to the receivers of the given
+// numbers and to no other.
 func (s *Steered) ExpectAt(c *spec.C, step string, packet []byte, want ...int) {
 	at := []int{}
 	for i, l := range s.Deliver(c, packet) {

@@ -10,8 +10,8 @@ import (
 // tick is the longest period of the clock by which a kernel counts (CONFIG_HZ=100).
 const tick = 10 * time.Millisecond
 
-// TimerSlack returns how much too early a timer of the target may expire. A kernel counts whole ticks, and a timer
-// starts between two of them.
+// TimerSlack returns how much too early a timer of the target may expire. A kernel counts whole
+// ticks, and a timer starts between two of them.
 func TimerSlack(c *spec.C) time.Duration {
 	if c.Has(ExactTime) {
 		return 0
@@ -25,10 +25,11 @@ const (
 	partConnectX5  = 0x1017
 )
 
-// MayAdapt reports whether the device may retransmit by a schedule of its firmware, before the QP's ACK timeout.
-// ConnectX-5 and later do so on Ethernet unless bit roce_adp_retrans_en of a register, which programs cannot read, is
-// cleared. That was seen on ConnectX-5, ConnectX-6 and ConnectX-6 Dx and is assumed of later parts. Nothing is
-// published for InfiniBand: there the ACK timeout is taken to hold.
+// MayAdapt reports whether the device may retransmit by a schedule of its firmware, before the QP's
+// ACK timeout. ConnectX-5 and later do so on Ethernet unless bit roce_adp_retrans_en of a register,
+// which programs cannot read, is cleared. That was seen on ConnectX-5, ConnectX-6 and ConnectX-6 Dx
+// and is assumed of later parts. Nothing is published for InfiniBand: there the ACK timeout is
+// taken to hold.
 func (e *Env) MayAdapt(c *spec.C) bool {
 	if e.IB {
 		return false

@@ -32,13 +32,13 @@ func (p *Packet) IsFrom(a Addr) bool {
 // DestQPN returns the destination QPN in the packet's BTH.
 func (p *Packet) DestQPN() uint32 { return p.BTH().DestQP() }
 
-// OracleStep is the prefix of steps at which the judge of a capture, not an assertion of the case, found a broken rule
-// of the transport.
+// OracleStep is the prefix of steps at which the judge of a capture, not an assertion of the case,
+// found a broken rule of the transport.
 const OracleStep = "rule "
 
-// Tap returns the RDMA packets that are sent while body runs, without management datagrams (to QP0 and QP1), which the
-// kernel sends at any time. A frame that does not decode or has a wrong CRC ends the case without a verdict; so does a
-// tap within body, since a wire has one recording.
+// Tap returns the RDMA packets that are sent while body runs, without management datagrams (to QP0
+// and QP1), which the kernel sends at any time. A frame that does not decode or has a wrong CRC
+// ends the case without a verdict; so does a tap within body, since a wire has one recording.
 func Tap(c *spec.C, body func()) []Packet {
 	return slices.DeleteFunc(TapAll(c, body), func(p Packet) bool { return p.BTH().DestQP() <= 1 })
 }
@@ -180,9 +180,10 @@ func PacketsTo(ps []Packet, to uint32, ops ...roce.Opcode) []Packet {
 	})
 }
 
-// Transcript returns a line for each packet to the QPs in to, for a comparison of two runs of one program: the QP's
-// place in to, the opcode, the distance of the PSN from that QP's base, the solicited bit and a digest of the payload.
-// Acknowledgements are left out, because their number may differ.
+// Transcript returns a line for each packet to the QPs in to, for a comparison of two runs of one
+// program: the QP's place in to, the opcode, the distance of the PSN from that QP's base, the
+// solicited bit and a digest of the payload. Acknowledgements are left out, because their number
+// may differ.
 func Transcript(ps []Packet, to []uint32, base []uint32) []string {
 	var out []string
 	for _, p := range ps {

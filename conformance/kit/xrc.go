@@ -29,8 +29,8 @@ func (e *Env) TryXRCD(c *spec.C, fd, flags int) (verbs.XRCD, error) {
 	return e.Ctx.OpenXRCD(c.T, verbs.XRCDInitAttr{CompMask: verbs.XRCDInitFD | verbs.XRCDInitOFlags, FD: fd, OFlags: flags})
 }
 
-// OpenFile opens a file in the folder that the host's processes share, creates it if need be, and closes it when the
-// case ends.
+// OpenFile opens a file in the folder that the host's processes share, creates it if need be, and
+// closes it when the case ends.
 func OpenFile(c *spec.C, name string) (fd int) {
 	files := ProcessAs[verbs.FileOpener](c)
 	fd, err := files.OpenFile(c.T, name, syscall.O_CREAT)
@@ -99,14 +99,15 @@ func (e *Env) CreateXRCSRQOn(c *spec.C, d *XRCD, pd verbs.PD, cq verbs.CQ, wr in
 	return x
 }
 
-// To returns the request addressed to the SRQ, which receives a send, and whose PD checks the memory of other
-// requests.
+// To returns the request addressed to the SRQ, which receives a send, and whose PD checks the
+// memory of other requests.
 func (x *XRCSRQ) To(w verbs.SendWR) verbs.SendWR {
 	w.XRCRemoteSRQN = x.N
 	return w
 }
 
-// OtherXRC is a process that has opened the XRC domain of a file, with an SRQ and a buffer for its receives.
+// OtherXRC is a process that has opened the XRC domain of a file, with an SRQ and a buffer for its
+// receives.
 type OtherXRC struct {
 	*OtherProcess
 	Domain uint64
@@ -115,7 +116,8 @@ type OtherXRC struct {
 	Mem    *OtherBuffer
 }
 
-// JoinXRC starts a process that opens the domain of a file and creates an SRQ with n receives of 64 bytes each.
+// JoinXRC starts a process that opens the domain of a file and creates an SRQ with n receives of 64
+// bytes each.
 func JoinXRC(c *spec.C, file string, n int) *OtherXRC {
 	o := &OtherXRC{OtherProcess: OpenOtherProcess(c, 0, nil)}
 	o.Domain = o.Do(c, player.OpenXRCD, Args{"flags": syscall.O_CREAT}, []byte(file)).Values["xrcd"]
@@ -146,7 +148,8 @@ func (o *OtherXRC) To(w verbs.SendWR) verbs.SendWR {
 	return w
 }
 
-// SenderTo creates an XRC QP in the case's process and connects it to a target QP of another process.
+// SenderTo creates an XRC QP in the case's process and connects it to a target QP of another
+// process.
 func (e *Env) SenderTo(c *spec.C, t *OtherQP, o Options) *QP {
 	o.Type = verbs.QPTXRCSend
 	a := e.CreateQP(c, o)

@@ -144,7 +144,8 @@ func (c *Coverage) Missing(ops ...Op) bool {
 	return false
 }
 
-// possible reports whether an operation is of the kind of object that a row is of, and its type has it.
+// possible reports whether an operation is of the kind of object that a row is of, and its type has
+// it.
 func possible(row int, op Op) bool {
 	switch {
 	case row < qpRows:

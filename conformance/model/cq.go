@@ -96,7 +96,8 @@ func (q *workQueue) cq() *CQ {
 // takes reports whether a CQ that is so armed makes an event of a completion.
 func (a armed) takes(solicited bool) bool { return a == armedAny || a == armedSolicited && solicited }
 
-// notify makes an event of a completion if the CQ is armed. Unsure: whether it is a failure, which counts as solicited, is open.
+// notify makes an event of a completion if the CQ is armed. Unsure: whether it is a failure, which
+// counts as solicited, is open.
 func (c *CQ) notify(solicited, unsure bool) {
 	switch {
 	case c.armed.takes(solicited) && c.delayed:
@@ -122,8 +123,9 @@ func (c *CQ) perhaps() {
 	}
 }
 
-// Arm judges ibv_req_notify_cq. Completions that wait already may give an event at once: the device compares with what
-// the program has polled (mlx5 does so, p:mlx5/cq.c), and the manual page speaks of the next completion.
+// Arm judges ibv_req_notify_cq. Completions that wait already may give an event at once: the device
+// compares with what the program has polled (mlx5 does so, p:mlx5/cq.c), and the manual page speaks
+// of the next completion.
 func (c *CQ) Arm(solicited bool, err error) error {
 	c.World.Cover.add(c.state(), OpArm)
 	taken := c.most == 0 // else mlx5, which counts arms by the events taken, tells the device nothing new
@@ -354,8 +356,8 @@ func (c *CQ) drop() {
 	c.queues = slices.DeleteFunc(c.queues, func(q *workQueue) bool { return len(q.entries) == 0 && q.qp.gone })
 }
 
-// forget makes all completions of a queue pair optional: it was reset or destroyed, and whether its completions are
-// still polled is left open (mlx5 removes them, p:mlx5/cq.c).
+// forget makes all completions of a queue pair optional: it was reset or destroyed, and whether its
+// completions are still polled is left open (mlx5 removes them, p:mlx5/cq.c).
 func (q *workQueue) forget() {
 	for i := range q.entries {
 		q.entries[i].optional, q.entries[i].decided = true, nil
@@ -363,7 +365,8 @@ func (q *workQueue) forget() {
 	}
 }
 
-// decide settles a request whose success is open by the completion of the receive that its message takes.
+// decide settles a request whose success is open by the completion of the receive that its message
+// takes.
 func (q *QP) decide(w *verbs.WC) bool {
 	p := q.Peer
 	if !q.held || p.Posted() == 0 || p.next().id != w.ID {

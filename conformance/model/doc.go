@@ -1,8 +1,9 @@
-// Package model is an executable specification of verbs: small state machines of queue pairs, completion queues, shared
-// receive queues, memory and events, written from the sources that the catalogue names and without any simulator. A
-// caller tells the model each call that a program makes, with its result, and each completion and event that it takes.
-// The model says at once when a result is not one of those that the specification leaves open, and otherwise goes on
-// from the result that was seen.
+// Package model is an executable specification of verbs: small state machines of queue pairs,
+// completion queues, shared receive queues, memory and events, written from the sources that the
+// catalogue names and without any simulator. A caller tells the model each call that a program
+// makes, with its result, and each completion and event that it takes. The model says at once when
+// a result is not one of those that the specification leaves open, and otherwise goes on from the
+// result that was seen.
 //
 // The model covers programs in which one request executes at a time: the caller waits between its
 // calls until the queues are quiet. Requests of one list execute in order. A rule that has several
@@ -19,7 +20,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Rule is a rule of the specification: what it demands and where it stands. Sources are spelled as in the catalogue.
+// Rule is a rule of the specification: what it demands and where it stands. Sources are spelled as
+// in the catalogue.
 type Rule struct{ Text, Source string }
 
 // Violation is a result that the rule does not allow.
@@ -38,8 +40,8 @@ type World struct {
 	Cover Coverage
 	// Vague: a choice was made that no call shows. Nothing that follows may be judged.
 	Vague bool
-	// Lossy: packets are lost, delayed and doubled on the wire, or dropped for absent pages, within what the retries of the queue pairs
-	// make good.
+	// Lossy: packets are lost, delayed and doubled on the wire, or dropped for absent pages, within
+	// what the retries of the queue pairs make good.
 	Lossy  bool
 	events []*Event
 	qps    []*QP
@@ -53,7 +55,8 @@ type Event struct {
 	rule       *Rule
 }
 
-// unanswered are the statuses of a request whose refusal was lost: its responder is in ERR, and answers no more.
+// unanswered are the statuses of a request whose refusal was lost: its responder is in ERR, and
+// answers no more.
 func (w *World) unanswered(f *faults) Statuses {
 	if w.Lossy && f.remote != 0 {
 		return set(verbs.WCRetryExcErr)

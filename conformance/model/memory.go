@@ -86,7 +86,8 @@ func (m *Memory) Clear(from, to int) {
 	m.sure(from, to)
 }
 
-// Evicted says that the pages of a region on demand, with the bytes from one to another, were given back.
+// Evicted says that the pages of a region on demand, with the bytes from one to another, were given
+// back.
 func (m *MR) Evicted(from, to int) {
 	m.World.Cover.add(m.state(), OpEvict)
 	m.Mem.Clear(from, to)
@@ -345,8 +346,8 @@ func scatter(l []Piece, p []byte, r *Request, header int) {
 	}
 }
 
-// within reports whether all pieces are valid as far as n bytes reach, and whether they are as a whole: a device may
-// check a piece, or what it touches of it.
+// within reports whether all pieces are valid as far as n bytes reach, and whether they are as a
+// whole: a device may check a piece, or what it touches of it.
 func within(l []Piece, n int, access verbs.AccessFlags) (reached, all bool) {
 	reached, all = true, true
 	for i := range l {
@@ -361,7 +362,8 @@ func within(l []Piece, n int, access verbs.AccessFlags) (reached, all bool) {
 	return reached, all
 }
 
-// emptyInvalid reports whether a piece without bytes names a key or place that is not valid, which a device may check or not.
+// emptyInvalid reports whether a piece without bytes names a key or place that is not valid, which
+// a device may check or not.
 func emptyInvalid(l []Piece, access verbs.AccessFlags) bool {
 	for i := range l {
 		if l[i].Len == 0 && !l[i].valid(access) {
@@ -398,8 +400,8 @@ func blurLate(l []Piece, n int, owner uint64) {
 	}
 }
 
-// land puts data that may come with a completion where it is for certain now. Bytes that were written in the meantime
-// are one or the other.
+// land puts data that may come with a completion where it is for certain now. Bytes that were
+// written in the meantime are one or the other.
 func land(l []Piece, p []byte, owner uint64) {
 	for i := range l {
 		x := &l[i]

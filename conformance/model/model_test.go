@@ -62,7 +62,8 @@ func (p *pair) request(id uint64, op verbs.WROpcode, local, to model.Piece) mode
 	return model.Request{ID: id, Op: op, Flags: verbs.SendSignaled, Local: []model.Piece{local}, Remote: to}
 }
 
-// TestAllowed: results that the specification allows are taken, and others name the rule that they break.
+// TestAllowed: results that the specification allows are taken, and others name the rule that they
+// break.
 func TestAllowed(t *testing.T) {
 	inv := &verbs.QPAttr{MinRNRTimer: 7}
 	for name, c := range map[string]struct {

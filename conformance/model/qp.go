@@ -73,7 +73,8 @@ func (w *World) NewQP(q *QP) *QP {
 	return q
 }
 
-// Uncertain reports whether the state of the queue pair has to be queried before the program goes on.
+// Uncertain reports whether the state of the queue pair has to be queried before the program goes
+// on.
 func (q *QP) Uncertain() bool { return len(q.may) > 0 }
 
 // Quiet reports whether no result of the queue pair is undecided.
@@ -324,7 +325,8 @@ func (q *QP) PostRecv(id uint64, pieces []Piece, err error) error {
 	return nil
 }
 
-// PostSend judges the posting of a list; bad is the index of the request that was refused if err is not nil.
+// PostSend judges the posting of a list; bad is the index of the request that was refused if err is
+// not nil.
 func (q *QP) PostSend(list []Request, bad int, err error) error {
 	good := list
 	if err != nil {

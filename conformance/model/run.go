@@ -4,7 +4,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// faults is what may be wrong with a request: each fault gives one of its statuses. A device may find any of them first.
+// faults is what may be wrong with a request: each fault gives one of its statuses. A device may
+// find any of them first.
 type faults struct {
 	local  Statuses // found by the requester
 	remote Statuses // reported by the responder, which goes to ERR
@@ -46,8 +47,8 @@ func right(op verbs.WROpcode) verbs.AccessFlags {
 	return 0
 }
 
-// inCQE is the most bytes that mlx5 may deliver in the completion: the library copies them to the program's pieces,
-// without their keys (scatter to CQE, p:mlx5/cq.c).
+// inCQE is the most bytes that mlx5 may deliver in the completion: the library copies them to the
+// program's pieces, without their keys (scatter to CQE, p:mlx5/cq.c).
 const inCQE = 64
 
 // received reports whether a request takes a receive.
@@ -284,7 +285,8 @@ func (q *QP) deliver(r *Request, data []byte, fuzzy bool) {
 	q.recvDone.add(e)
 }
 
-// refused does what a request with a fault may do: it leaves bytes that are not known, and brings both ends to ERR.
+// refused does what a request with a fault may do: it leaves bytes that are not known, and brings
+// both ends to ERR.
 func (q *QP) refused(r *Request, f *faults) {
 	q.aim(r)
 	p, n := q.Peer, total(r.Local)

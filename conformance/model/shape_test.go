@@ -59,7 +59,8 @@ func TestMostReads(t *testing.T) {
 	wants(t, "one more to answer", p.a.Modify(&verbs.QPAttr{MaxDestRdAtomic: 9}, verbs.QPMaskMaxDestRdAtomic, syscall.EINVAL), "")
 }
 
-// TestPieces: a receive and a request have at most the pieces that were granted; inline data by ibv_wr_* may have more.
+// TestPieces: a receive and a request have at most the pieces that were granted; inline data by
+// ibv_wr_* may have more.
 func TestPieces(t *testing.T) {
 	three := func(p *pair) []model.Piece { return []model.Piece{p.piece(0, 1), p.piece(8, 1), p.piece(16, 1)} }
 	p := connected(t)

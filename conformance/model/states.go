@@ -2,8 +2,8 @@ package model
 
 import "github.com/rdmasim/rdmasim/verbs"
 
-// transition is a row of the kernel's table of states (drivers/infiniband/core/verbs.c, qp_state_table) by type: what must
-// and what may be given besides the state.
+// transition is a row of the kernel's table of states (drivers/infiniband/core/verbs.c,
+// qp_state_table) by type: what must and what may be given besides the state.
 type transition struct{ must, may verbs.QPAttrMask }
 
 const (
@@ -25,8 +25,8 @@ const (
 	ofRequests = verbs.QPMaskRetryCnt | verbs.QPMaskRNRRetry | verbs.QPMaskMaxQPRdAtomic
 )
 
-// ignored are the attributes that a call may give and that the type does not have (drivers/infiniband/core/uverbs_cmd.c,
-// modify_qp_mask).
+// ignored are the attributes that a call may give and that the type does not have
+// (drivers/infiniband/core/uverbs_cmd.c, modify_qp_mask).
 func ignored(t verbs.QPType) verbs.QPAttrMask {
 	switch t {
 	case verbs.QPTXRCSend:
@@ -37,7 +37,8 @@ func ignored(t verbs.QPType) verbs.QPAttrMask {
 	return 0
 }
 
-// legal reports whether a queue pair may go from one state to another with the attributes of the mask.
+// legal reports whether a queue pair may go from one state to another with the attributes of the
+// mask.
 func legal(t verbs.QPType, from, to verbs.QPState, mask verbs.QPAttrMask) bool {
 	var tr transition
 	pick := func(reliable, connected, datagram verbs.QPAttrMask) verbs.QPAttrMask {

@@ -11,7 +11,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Steering is the rules of a port that lead to queue pairs of raw packets, as mlx5_ib has them. Queue pairs are numbers.
+// Steering is the rules of a port that lead to queue pairs of raw packets, as mlx5_ib has them.
+// Queue pairs are numbers.
 type Steering struct{ rules []*SteeringRule }
 
 // SteeringRule is a rule of a Steering.
@@ -39,7 +40,8 @@ type headers struct {
 	srcPort, dstPort      uint16
 }
 
-// Places of rules: those of programs by priority, then those of multicast packets, then the default ones.
+// Places of rules: those of programs by priority, then those of multicast packets, then the default
+// ones.
 const (
 	lastPriority    = 15
 	placeMulticast  = lastPriority + 1
@@ -61,7 +63,8 @@ var (
 	ruleChecksums = Rule{"IBV_WC_IP_CSUM_OK is of IPv4 packets whose checksums are right", "man:ibv_poll_cq.3; p:mlx5/cq.c get_csum_ok"}
 )
 
-// Create judges ibv_create_flow of a rule to a queue pair and, where it has succeeded, returns the rule.
+// Create judges ibv_create_flow of a rule to a queue pair and, where it has succeeded, returns the
+// rule.
 func (s *Steering) Create(qp int, a *verbs.FlowAttr, err error) (*SteeringRule, error) {
 	r := &SteeringRule{qp: qp}
 	tagged, want := false, flowErrno(a)
@@ -173,8 +176,8 @@ func (r *SteeringRule) fill(a *verbs.FlowAttr) (tagged bool) {
 	return tagged
 }
 
-// multicastOnly says whether a rule is of multicast packets alone, by its first spec. The mask of an IPv4 address does
-// not count (k:hw/mlx5/fs.c flow_is_multicast_only).
+// multicastOnly says whether a rule is of multicast packets alone, by its first spec. The mask of
+// an IPv4 address does not count (k:hw/mlx5/fs.c flow_is_multicast_only).
 func multicastOnly(specs []verbs.FlowSpec) bool {
 	if len(specs) == 0 {
 		return false
@@ -293,7 +296,8 @@ type Arrival struct {
 	Flags     verbs.WCFlags
 }
 
-// Delivered judges where a packet that was sent has arrived. tags says whether completions have tags.
+// Delivered judges where a packet that was sent has arrived. tags says whether completions have
+// tags.
 func (s *Steering) Delivered(p *ether.Packet, got []Arrival, tags bool) error {
 	ways, tag := s.ways(p)
 	var at []int
@@ -328,8 +332,9 @@ func (s *Steering) Delivered(p *ether.Packet, got []Arrival, tags bool) error {
 	return nil
 }
 
-// checksumsOpen says whether it is open what a device says of the packet's checksums: whether it looks into fragments,
-// and what it says of an IPv4 packet that has no checksum behind its header, is not written.
+// checksumsOpen says whether it is open what a device says of the packet's checksums: whether it
+// looks into fragments, and what it says of an IPv4 packet that has no checksum behind its header,
+// is not written.
 func checksumsOpen(p *ether.Packet) bool {
 	return p.IP() == 4 && !p.BadHeader && (p.Fragment() || !p.Ports())
 }
@@ -355,8 +360,8 @@ func (r *SteeringRule) match(h *headers, place int) int {
 	return -1
 }
 
-// ways are the sets of queue pairs at which a packet may arrive, each with its tag. Where rules of one place match
-// different headers and all match the packet, it is open which of them decides.
+// ways are the sets of queue pairs at which a packet may arrive, each with its tag. Where rules of
+// one place match different headers and all match the packet, it is open which of them decides.
 func (s *Steering) ways(p *ether.Packet) (ways [][]int, tags []uint32) {
 	h := headersOf(p)
 	for place := range placeDefaults + 1 {

@@ -42,8 +42,8 @@ func (q *QP) unreliable(r *Request) {
 	q.sendDone.add(done)
 }
 
-// dropped is the receiver of a UC message that it cannot take, or of the beginning of one: nothing but bytes in its
-// target, and perhaps ERR.
+// dropped is the receiver of a UC message that it cannot take, or of the beginning of one: nothing
+// but bytes in its target, and perhaps ERR.
 func (q *QP) dropped(r *Request, n int, f *faults) {
 	need := right(r.Op)
 	w := q.next()

@@ -2,8 +2,8 @@ package model
 
 import "github.com/rdmasim/rdmasim/verbs"
 
-// NewTarget adds the target of an XRC connection in RESET. named are the SRQs of its domain, each with its CQ: a request
-// names the one that it uses.
+// NewTarget adds the target of an XRC connection in RESET. named are the SRQs of its domain, each
+// with its CQ: a request names the one that it uses.
 func (w *World) NewTarget(q *QP, named []*SRQ) *QP {
 	q.World, q.Type, q.named = w, verbs.QPTXRCRecv, named
 	q.sendDone = &workQueue{qp: q}
@@ -17,7 +17,8 @@ func (w *World) NewTarget(q *QP, named []*SRQ) *QP {
 	return q
 }
 
-// aim has the target of an XRC connection use the SRQ that a request names. It has no receives for a request that names none.
+// aim has the target of an XRC connection use the SRQ that a request names. It has no receives for
+// a request that names none.
 func (q *QP) aim(r *Request) {
 	p := q.Peer
 	if q.Type != verbs.QPTXRCSend {

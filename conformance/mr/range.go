@@ -163,7 +163,8 @@ func deregInFlight(c *spec.C) {
 	c.Observe("state of the QP", a.QueryState(c).String())
 }
 
-// acrossFourGiB has requests of every kind cross an address at which 32 bits end, in packets and between them.
+// acrossFourGiB has requests of every kind cross an address at which 32 bits end, in packets and
+// between them.
 func acrossFourGiB(c *spec.C) {
 	const border, n, before = 1 << 32, 3000, 1500
 	p := kit.NewPair(c, kit.Default())

@@ -29,8 +29,8 @@ func reregTranslation(c *spec.C) {
 	want := src.FillRandom(c)[:8]
 	lkey, rkey := mem.MR.LKey(), mem.MR.RKey()
 	c.Errno("rereg_mr", mem.MR.Rereg(c.T, verbs.ReregTranslation, nil, other.Addr()+100, 8192, 0), 0)
-	// mlx5_ib (can_use_umr_rereg_pas) keeps the keys of a region whose memory key has room for the new pages: 6.12 asks how
-	// much the key was made for, 7.2 how much was registered.
+	// mlx5_ib (can_use_umr_rereg_pas) keeps the keys of a region whose memory key has room for the
+	// new pages: 6.12 asks how much the key was made for, 7.2 how much was registered.
 	c.ObservePlatform("keys stay", lkey == mem.MR.LKey() && rkey == mem.MR.RKey())
 	c.Equal("length", mem.MR.Length(), uint64(8192))
 	c.Status("write to the new range", p.A.PostAndPoll(c, writeTo(src, other.Addr()+100+8184, mem.MR)), verbs.WCSuccess)

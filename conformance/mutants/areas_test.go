@@ -14,7 +14,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim/mutant"
 )
 
-// largeAreas have five mutants at least, every other area with cases two, but for that of drawn programs.
+// largeAreas have five mutants at least, every other area with cases two, but for that of drawn
+// programs.
 var largeAreas = []string{"RC", "QPS", "CQ", "SRQ", "MR", "MW", "ATOM", "WIRE", "ERR", "ODP", "XRC", "BF", "TD", "UAR"}
 
 // facts are what driver and device rely on in each other, and the mutants of it.
@@ -63,7 +64,8 @@ var holes = []struct {
 	{"A log in the order that it judges", []string{"record-after-doorbell", "register-unflushed", "torn-push-lost", "receive-record-read-once", "consumer-index-unwritten"}},
 }
 
-// killersOf are the cases that notice a mutant, by the committed matrix; those that are named as likely come first.
+// killersOf are the cases that notice a mutant, by the committed matrix; those that are named as
+// likely come first.
 func killersOf(known *Matrix, name string) (ids []string) {
 	r := known.row(name)
 	if r == nil {

@@ -15,9 +15,9 @@ import (
 	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
-// WorkOnCounts runs probes on the mutant called name, or on the unchanged simulator if name is empty, and writes a
-// JSON record for each to w. It is the worker for mutants that only counts notice, which conform runs as its command
-// counts. The error is of an unknown mutant or of w.
+// WorkOnCounts runs probes on the mutant called name, or on the unchanged simulator if name is
+// empty, and writes a JSON record for each to w. It is the worker for mutants that only counts
+// notice, which conform runs as its command counts. The error is of an unknown mutant or of w.
 func WorkOnCounts(w io.Writer, name string, probes []string) error {
 	broken := rule.Broken{}
 	if name != "" {
@@ -39,7 +39,8 @@ func WorkOnCounts(w io.Writer, name string, probes []string) error {
 	return nil
 }
 
-// counted is a probe as a case of the report: what differs first is its assertion. A crash proves nothing.
+// counted is a probe as a case of the report: what differs first is its assertion. A crash proves
+// nothing.
 func counted(p oracle.Probe, broken rule.Broken) (c report.Case) {
 	c = report.Case{ID: p.Name, Outcome: report.Pass}
 	defer func() {

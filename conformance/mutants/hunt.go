@@ -41,7 +41,8 @@ type fate struct {
 type hunt struct {
 	items []conformance.Item
 	near  bool // likely killers and the area only
-	// wanted are the pairs that run whatever else kills the mutant; nil: cases run until one kills it.
+	// wanted are the pairs that run whatever else kills the mutant; nil: cases run until one kills
+	// it.
 	wanted func(m mutant.Mutant, id string) bool
 	// all says that a mutant which no wanted case kills meets the others too.
 	all bool
@@ -52,7 +53,8 @@ type hunt struct {
 	attack attack
 	// explained says whether the survival of a mutant is.
 	explained func(name string) bool
-	// elsewhere is the profile on which a case runs that the usual one lacks something for; empty: the usual one.
+	// elsewhere is the profile on which a case runs that the usual one lacks something for; empty:
+	// the usual one.
 	elsewhere func(id string) string
 
 	mu    sync.Mutex
@@ -100,7 +102,8 @@ func (h *hunt) run(ctx context.Context, mutants []mutant.Mutant, parallel int, d
 	return fates, nil
 }
 
-// judge runs cases on one mutant: those that are wanted, and others until one kills it or none is left.
+// judge runs cases on one mutant: those that are wanted, and others until one kills it or none is
+// left.
 func (h *hunt) judge(ctx context.Context, m mutant.Mutant) (fate, error) {
 	f := fate{outcome: Survived, tried: map[string]bool{}}
 	if m.Counted() {
@@ -133,8 +136,8 @@ func (h *hunt) judge(ctx context.Context, m mutant.Mutant) (fate, error) {
 	return f, nil
 }
 
-// asksLikely says whether a case that is likely to kill a mutant runs beside those that are wanted: where the mutant
-// is to be killed in any case, one worker for both costs half of two.
+// asksLikely says whether a case that is likely to kill a mutant runs beside those that are wanted:
+// where the mutant is to be killed in any case, one worker for both costs half of two.
 func (h *hunt) asksLikely(m mutant.Mutant, id string) bool {
 	return h.all && slices.Contains(m.Killers, id)
 }
@@ -157,8 +160,9 @@ func (h *hunt) count(ctx context.Context, m mutant.Mutant, f *fate) error {
 	return nil
 }
 
-// hunt tries cases until one kills the mutant. Those that are likely to come alone in each case, before the hunt may
-// end by too many errors. Of a mutant whose survival is explained only they are tried: the matrix tries all.
+// hunt tries cases until one kills the mutant. Those that are likely to come alone in each case,
+// before the hunt may end by too many errors. Of a mutant whose survival is explained only they are
+// tried: the matrix tries all.
 func (h *hunt) hunt(ctx context.Context, m mutant.Mutant, f *fate, likely, area, rest []string) error {
 	rounds := [][]string{likely, area, rest}
 	switch {
@@ -180,8 +184,8 @@ func (h *hunt) hunt(ctx context.Context, m mutant.Mutant, f *fate, likely, area,
 	return nil
 }
 
-// try runs cases on a mutant and says whether all ended: without on, the first that kills it ends the
-// round, and in any case too many errors do.
+// try runs cases on a mutant and says whether all ended: without on, the first that kills it ends
+// the round, and in any case too many errors do.
 func (h *hunt) try(ctx context.Context, m mutant.Mutant, ids []string, f *fate, on bool) (done bool, err error) {
 	errors := 0
 	for len(ids) > 0 {
@@ -213,8 +217,8 @@ func (h *hunt) try(ctx context.Context, m mutant.Mutant, ids []string, f *fate, 
 	return true, nil
 }
 
-// onOneProfile returns the cases that run on the same profile as the first, and the mutant on that. A mutant that
-// chooses its profile meets all cases there.
+// onOneProfile returns the cases that run on the same profile as the first, and the mutant on that.
+// A mutant that chooses its profile meets all cases there.
 func (h *hunt) onOneProfile(m mutant.Mutant, ids []string) (mutant.Mutant, []string) {
 	if m.Profile != "" || h.elsewhere == nil || m.Counted() {
 		return m, ids
@@ -229,7 +233,8 @@ func (h *hunt) onOneProfile(m mutant.Mutant, ids []string) (mutant.Mutant, []str
 	return m, some
 }
 
-// note adds to the fate of a mutant what a case showed that passes without it, and says whether it was an error.
+// note adds to the fate of a mutant what a case showed that passes without it, and says whether it
+// was an error.
 func (h *hunt) note(f *fate, c report.Case) bool {
 	f.crashes = slices.DeleteFunc(f.crashes, func(id string) bool { return id == c.ID })
 	switch {
@@ -247,8 +252,8 @@ func (h *hunt) note(f *fate, c report.Case) bool {
 	return false
 }
 
-// round runs cases on a mutant, without on up to the first that may be a kill, and returns those that ended in
-// the order in which they did.
+// round runs cases on a mutant, without on up to the first that may be a kill, and returns those
+// that ended in the order in which they did.
 func (h *hunt) round(ctx context.Context, m mutant.Mutant, ids []string, on bool) ([]report.Case, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -270,8 +275,8 @@ func (h *hunt) round(ctx context.Context, m mutant.Mutant, ids []string, on bool
 	return ended, err
 }
 
-// sorted are the cases that are likely to kill a mutant, or of one for which nobody named any, those that are known
-// to; the others of its area; and the rest.
+// sorted are the cases that are likely to kill a mutant, or of one for which nobody named any,
+// those that are known to; the others of its area; and the rest.
 func (h *hunt) sorted(m mutant.Mutant) (likely, area, rest []string) {
 	for _, i := range h.items {
 		switch id := i.Entry.ID; {
@@ -301,8 +306,8 @@ func stepOf(c report.Case) string {
 	return c.Where
 }
 
-// compare runs without the mutant what may have killed it or crashed on it, where that is not known yet. Others that
-// ask for the same case at the same time run it too, rather than wait.
+// compare runs without the mutant what may have killed it or crashed on it, where that is not known
+// yet. Others that ask for the same case at the same time run it too, rather than wait.
 func (h *hunt) compare(ctx context.Context, m mutant.Mutant, ended []report.Case) error {
 	var ids []string
 	h.mu.Lock()

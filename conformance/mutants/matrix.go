@@ -39,10 +39,11 @@ type Matrix struct {
 type MatrixRow struct {
 	Name  string   `json:"name"`
 	Kills []string `json:"kills"` // the cases that kill it
-	// Crashes are cases that ended by no assertion on it, but by a crash, a hang or a limit; a case that was left
-	// out behind a dozen of them is counted here too.
+	// Crashes are cases that ended by no assertion on it, but by a crash, a hang or a limit; a case
+	// that was left out behind a dozen of them is counted here too.
 	Crashes []string `json:"crashes,omitempty"`
-	// Untried are the columns with which it has not run; in a file neighbours are one word, as DEV-001..DEV-025.
+	// Untried are the columns with which it has not run; in a file neighbours are one word, as
+	// DEV-001..DEV-025.
 	Untried []string `json:"untried,omitempty"`
 }
 
@@ -158,8 +159,8 @@ func (m *Matrix) kills(name, id string) bool {
 	return r != nil && slices.Contains(r.Kills, id)
 }
 
-// merge puts what a run has found in the place of what was known of its pairs, and drops mutants and cases that are
-// gone. The order of both is that of the lists.
+// merge puts what a run has found in the place of what was known of its pairs, and drops mutants
+// and cases that are gone. The order of both is that of the lists.
 func (m *Matrix) merge(mutants []mutant.Mutant, items []conformance.Item, ran map[string]*fate) {
 	old := *m
 	m.Cases, m.Mutants = nil, nil
@@ -192,7 +193,8 @@ func add(list *[]string, id string, yes bool) {
 	}
 }
 
-// WriteJSON writes the matrix with one line for each mutant, so that a change to a mutant is a change to a line.
+// WriteJSON writes the matrix with one line for each mutant, so that a change to a mutant is a
+// change to a line.
 func (m *Matrix) WriteJSON(w io.Writer) error {
 	var b bytes.Buffer
 	line := func(v any) []byte {
@@ -235,7 +237,8 @@ func (m *Matrix) idle(items []conformance.Item) []string {
 	return idle
 }
 
-// drawn says whether a pair is one of every n, always the same ones, whatever other mutants and cases there are.
+// drawn says whether a pair is one of every n, always the same ones, whatever other mutants and
+// cases there are.
 func drawn(name, id string, n int) bool {
 	h := fnv.New32a()
 	io.WriteString(h, name+" "+id) // a hash has no error
@@ -243,9 +246,9 @@ func drawn(name, id string, n int) bool {
 	return (sum^sum>>16)%uint32(n) == 0
 }
 
-// sample is a fixed part of the kills of the matrix: one of so many, of cases that take long or run elsewhere one in
-// ten times so many, and for each case of strength E or S one that it is known to kill. A pair of which the matrix
-// says no kill proves nothing, and does not run.
+// sample is a fixed part of the kills of the matrix: one of so many, of cases that take long or run
+// elsewhere one in ten times so many, and for each case of strength E or S one that it is known to
+// kill. A pair of which the matrix says no kill proves nothing, and does not run.
 type sample struct {
 	every  int
 	known  *Matrix
@@ -264,8 +267,8 @@ func newSample(every int, known *Matrix, rows *rows, items []conformance.Item, m
 	return s
 }
 
-// proof is the mutant on which a case shows that it notices something: one that names it under Killers, or else the one
-// which the fewest cases kill. It is of the mutants that run.
+// proof is the mutant on which a case shows that it notices something: one that names it under
+// Killers, or else the one which the fewest cases kill. It is of the mutants that run.
 func proof(id string, killed []string, mutants []mutant.Mutant) string {
 	best := ""
 	for _, m := range mutants {
@@ -292,7 +295,8 @@ func (s *sample) has(m mutant.Mutant, id string) bool {
 	return s.proofs[id] == m.Name || drawn(m.Name, id, n)
 }
 
-// judge lists the pairs of the sample of which the committed matrix says that the case kills, and which it does not.
+// judge lists the pairs of the sample of which the committed matrix says that the case kills, and
+// which it does not.
 func (s *sample) judge(ran map[string]*fate) []string {
 	var findings []string
 	for _, name := range slices.Sorted(maps.Keys(ran)) {

@@ -35,7 +35,8 @@ func TestMatrixCountsKills(t *testing.T) {
 	}
 }
 
-// A mutant that none of a part of its pairs kills meets the other cases as well, and one that a pair kills does not.
+// A mutant that none of a part of its pairs kills meets the other cases as well, and one that a
+// pair kills does not.
 func TestPartOfTheMatrixHuntsOn(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
@@ -53,7 +54,8 @@ func TestPartOfTheMatrixHuntsOn(t *testing.T) {
 	}
 }
 
-// A case that the usual profile lacks something for runs where it can, and a mutant of another profile there.
+// A case that the usual profile lacks something for runs where it can, and a mutant of another
+// profile there.
 func TestCasesRunWhereTheyCan(t *testing.T) {
 	h := &hunt{elsewhere: func(id string) string { return map[string]string{"IB-001": "ib", "IB-002": "ib"}[id] }}
 	for _, tt := range []struct{ own, ids, profile, some string }{
@@ -66,7 +68,8 @@ func TestCasesRunWhereTheyCan(t *testing.T) {
 	}
 }
 
-// What a run has found replaces what a matrix said of its pairs and of no others; what nobody tried is named.
+// What a run has found replaces what a matrix said of its pairs and of no others; what nobody tried
+// is named.
 func TestMatrixKeepsWhatDidNotRun(t *testing.T) {
 	items := testItems(t)
 	mutants := []mutant.Mutant{{Name: "a"}, {Name: "b"}}
@@ -101,8 +104,9 @@ func TestMatrixThatIsNone(t *testing.T) {
 	}
 }
 
-// A part of the matrix is a tenth of its kills and always the same, fewer of what takes long; it has a proof of each row that must
-// kill, and notices when one no longer does. What kills nothing proves nothing.
+// A part of the matrix is a tenth of its kills and always the same, fewer of what takes long; it
+// has a proof of each row that must kill, and notices when one no longer does. What kills nothing
+// proves nothing.
 func TestSampleOfTheMatrix(t *testing.T) {
 	items := testItems(t)
 	var mutants []mutant.Mutant
@@ -173,8 +177,8 @@ func TestIdleRowsAreExplained(t *testing.T) {
 	}
 }
 
-// The committed matrix knows every mutant and case, and by it every row of strength E or S kills a mutant or says why not. Rows that
-// kill none have met all mutants, but for those that take long.
+// The committed matrix knows every mutant and case, and by it every row of strength E or S kills a
+// mutant or says why not. Rows that kill none have met all mutants, but for those that take long.
 func TestEveryRowKillsAMutant(t *testing.T) {
 	_, known, rows, items := committed(t)
 	var unknown []string

@@ -21,7 +21,8 @@ type Part struct {
 	Matrix bool   `json:"matrix,omitempty"`
 }
 
-// IsReport reports whether text is the JSON report of a run on mutants. A compressed report must be unpacked first.
+// IsReport reports whether text is the JSON report of a run on mutants. A compressed report must be
+// unpacked first.
 func IsReport(text []byte) bool {
 	var head struct {
 		Schema string `json:"schema"`
@@ -29,9 +30,9 @@ func IsReport(text []byte) bool {
 	return json.Unmarshal(text, &head) == nil && head.Schema == Schema
 }
 
-// Merge joins the reports of all parts of a run, in any order, and judges the whole run. read returns the text of the
-// file names[i] and is called once for each. The errors name files that are not parts of one run, or that contradict
-// each other, or say which parts are missing.
+// Merge joins the reports of all parts of a run, in any order, and judges the whole run. read
+// returns the text of the file names[i] and is called once for each. The errors name files that are
+// not parts of one run, or that contradict each other, or say which parts are missing.
 func Merge(items []conformance.Item, names []string, read func(i int) ([]byte, error)) (*Outcome, error) {
 	var parts []string
 	results, from := map[string]Result{}, map[string]int{}

@@ -12,7 +12,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim/mutant"
 )
 
-// The parts of a run, in any order and one of them twice, give the report of the whole run, with the matrix.
+// The parts of a run, in any order and one of them twice, give the report of the whole run, with
+// the matrix.
 func TestPartsOfMutantsMakeTheWhole(t *testing.T) {
 	all := mutant.All()
 	fates := make([]fate, len(all))
@@ -62,7 +63,8 @@ func TestPartsOfMutantsMakeTheWhole(t *testing.T) {
 			t.Errorf("of %d parts: %.300s, findings %q", len(some), text(out.Report), out.Findings)
 		}
 	}
-	// A part that is there twice and differs hides a survivor; so does one with an outcome that is none.
+	// A part that is there twice and differs hides a survivor; so does one with an outcome that is
+	// none.
 	changed := func(old, new string) [][]byte {
 		return append(slices.Clone(files), bytes.Replace(files[1], []byte(old), []byte(new), 1))
 	}

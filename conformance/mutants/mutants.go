@@ -1,9 +1,11 @@
-// Package mutants checks that a suite notices every simulator that breaks a rule: it runs the suite's cases on mutants
-// (sim/mutant) in worker processes, until an assertion of a case kills each, or all cases on all mutants for a matrix.
-// Command conform mutants prints the result, and a project with cases of its own calls it in its CI:
+// Package mutants checks that a suite notices every simulator that breaks a rule: it runs the
+// suite's cases on mutants (sim/mutant) in worker processes, until an assertion of a case kills
+// each, or all cases on all mutants for a matrix. Command conform mutants prints the result, and a
+// project with cases of its own calls it in its CI:
 //
 //	program, err := mutants.Program(ctx, os.Stderr)
-//	hunt, err := mutants.New(ctx, mutants.Config{Program: program, Items: items, Profile: "connectx-5", Identity: "connectx-5", Seed: 1})
+//	config := mutants.Config{Program: program, Items: items, Profile: "connectx-5", Identity: "connectx-5", Seed: 1}
+//	hunt, err := mutants.New(ctx, config)
 //	out, err := hunt.Run(ctx, mutant.All(), runtime.NumCPU(), func() {})
 //	for _, finding := range out.Findings { ... }
 package mutants
@@ -30,16 +32,17 @@ import (
 // an end. A case that needs more without a mutant kills none.
 const maxEvents = 10_000_000
 
-// DefaultWall bounds a case in real time, in case a mutant hangs in one event. It is generous, because no result may
-// depend on the speed of the machine.
+// DefaultWall bounds a case in real time, in case a mutant hangs in one event. It is generous,
+// because no result may depend on the speed of the machine.
 const DefaultWall = 10 * time.Minute
 
 // Config says which cases run on mutants, and how.
 type Config struct {
 	Program string // that runs the cases, as Program finds it
 	Items   []conformance.Item
-	// Profile is the simulated device of mutants that choose none. ProfileText is the text of the file
-	// Profile, if that is not a stored profile. Identity tells it apart from others in reports and matrices.
+	// Profile is the simulated device of mutants that choose none. ProfileText is the text of the
+	// file Profile, if that is not a stored profile. Identity tells it apart from others in reports
+	// and matrices.
 	Profile, ProfileText, Identity string
 	Seed                           uint64
 	Near                           bool            // try the likely killers and the cases of a mutant's area only
@@ -63,8 +66,8 @@ type Hunt struct {
 	sample    *sample // with Matrix and Every
 }
 
-// New reads the files with which a run is compared and chooses the pairs of mutant and case to run. The errors name a
-// file that cannot be read, or a matrix of another profile or seed.
+// New reads the files with which a run is compared and chooses the pairs of mutant and case to run.
+// The errors name a file that cannot be read, or a matrix of another profile or seed.
 func New(ctx context.Context, cfg Config) (*Hunt, error) {
 	h := Hunt{cfg: &cfg}
 	var err error
@@ -122,8 +125,9 @@ type Outcome struct {
 	ran       map[string]*fate // of the mutants that met all their cases, by their names
 }
 
-// Run tries mutants, parallel at a time, and calls done after each, one call at a time. If ctx ends first, the report
-// is incomplete. The error comes from a worker that cannot run cases (harness.ErrTarget, harness.ErrWorker).
+// Run tries mutants, parallel at a time, and calls done after each, one call at a time. If ctx ends
+// first, the report is incomplete. The error comes from a worker that cannot run cases
+// (harness.ErrTarget, harness.ErrWorker).
 func (h *Hunt) Run(ctx context.Context, mutants []mutant.Mutant, parallel int, done func()) (*Outcome, error) {
 	fates, err := h.run(ctx, mutants, parallel, func(fate) { done() })
 	if err != nil {
@@ -145,9 +149,9 @@ func judged(mutants []mutant.Mutant, fates []fate) map[string]*fate {
 	return ran
 }
 
-// Matrix returns the matrix in the file Config.Update with the results of the mutants that met all their cases, even
-// if the run was interrupted. It reads the file again, because another run may have added pairs. Without Update it
-// returns the committed matrix unchanged.
+// Matrix returns the matrix in the file Config.Update with the results of the mutants that met all
+// their cases, even if the run was interrupted. It reads the file again, because another run may
+// have added pairs. Without Update it returns the committed matrix unchanged.
 func (o *Outcome) Matrix(ctx context.Context) (*Matrix, error) {
 	if o.hunt.cfg.Update == "" {
 		return o.hunt.known, nil
@@ -175,8 +179,8 @@ func (h *Hunt) judgeAll(o *Outcome, all bool) {
 	}
 }
 
-// Known returns an error unless name is a mutant that cases can notice. The error suggests a similar name, or says
-// what notices the mutant.
+// Known returns an error unless name is a mutant that cases can notice. The error suggests a
+// similar name, or says what notices the mutant.
 func Known(name string) error {
 	var names []string
 	for _, m := range mutant.All() {
@@ -191,8 +195,9 @@ func Known(name string) error {
 	return fmt.Errorf("--mutant: no mutant %q%s; conform mutants --list shows them", name, input.Suggest(name, names))
 }
 
-// Pick returns the mutants that a word of the filter selects: a name, a pattern of names (path.Match) or an area in
-// any case. An empty filter selects all; a word that selects none, or is a bad pattern, is an error.
+// Pick returns the mutants that a word of the filter selects: a name, a pattern of names
+// (path.Match) or an area in any case. An empty filter selects all; a word that selects none, or is
+// a bad pattern, is an error.
 func Pick(all []mutant.Mutant, filter []string) ([]mutant.Mutant, error) {
 	if len(filter) == 0 {
 		return all, nil

@@ -23,9 +23,10 @@ const (
 	mainPackage = module + "/cmd/conform"
 )
 
-// Program returns the path of the program that can run mutants: this one if it was built with the tag mutants, else
-// $CONFORM_MUTANTS, else conform-mutants beside this program or in PATH. If there is none and the working directory is
-// in the module, it builds one in the user's cache and says so on stderr.
+// Program returns the path of the program that can run mutants: this one if it was built with the
+// tag mutants, else $CONFORM_MUTANTS, else conform-mutants beside this program or in PATH. If there
+// is none and the working directory is in the module, it builds one in the user's cache and says so
+// on stderr.
 func Program(ctx context.Context, stderr io.Writer) (string, error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -78,7 +78,8 @@ func idleCases(items []conformance.Item, r *Report) []string {
 	return m.idle(items)
 }
 
-// mustKill says whether a row has to kill a mutant, or to say why it does not: those of strength H assert nothing firm.
+// mustKill says whether a row has to kill a mutant, or to say why it does not: those of strength H
+// assert nothing firm.
 func mustKill(e conformance.Entry) bool {
 	return e.Strength == conformance.Exact || e.Strength == conformance.Set
 }

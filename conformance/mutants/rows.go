@@ -17,9 +17,11 @@ const rowsFile = "mutants/rows.yaml"
 type rows struct {
 	// Idle are rows for which nobody knows a mutant.
 	Idle []idleRow `yaml:"idle"`
-	// Elsewhere are cases that the usual profile lacks something for, and profiles on which they run.
+	// Elsewhere are cases that the usual profile lacks something for, and profiles on which they
+	// run.
 	Elsewhere []elsewhere `yaml:"elsewhere"`
-	// Long are cases that take many times as much CPU time as the others: a part of the matrix has few of their pairs.
+	// Long are cases that take many times as much CPU time as the others: a part of the matrix has
+	// few of their pairs.
 	Long []string `yaml:"long"`
 }
 
@@ -76,11 +78,12 @@ func (r *rows) profile(id string) string {
 	return ""
 }
 
-// seldom says whether a part of the matrix has few pairs of a case: one that takes long, or needs a worker of its own.
+// seldom says whether a part of the matrix has few pairs of a case: one that takes long, or needs a
+// worker of its own.
 func (r *rows) seldom(id string) bool { return slices.Contains(r.Long, id) || r.profile(id) != "" }
 
-// judge lists the rows of strength E or S that kill no mutant and do not say why, and explanations of
-// rows that kill one, or need not, or have no case. Idle are the rows that kill none.
+// judge lists the rows of strength E or S that kill no mutant and do not say why, and explanations
+// of rows that kill one, or need not, or have no case. Idle are the rows that kill none.
 func (r *rows) judge(items []conformance.Item, idle []string) []string {
 	var findings []string
 	for _, id := range idle {

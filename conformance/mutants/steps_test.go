@@ -21,8 +21,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite docs/mutants.md")
 
-// stepFiles hold the lists of named steps: of the responder, the requester and the memory keys. A list is a
-// function with a switch each of whose clauses returns; a clause is a step.
+// stepFiles hold the lists of named steps: of the responder, the requester and the memory keys. A
+// list is a function with a switch each of whose clauses returns; a clause is a step.
 var stepFiles = []string{"sim/hca/responder_check.go", "sim/hca/responder_check_xrc.go", "sim/hca/requester_check.go", "sim/mkey/check.go", "sim/mkey/umr.go"}
 
 // askedElsewhere are the rules of steps whose switch stands outside the step.
@@ -38,9 +38,9 @@ type step struct {
 	rules            []string
 }
 
-// Each named step has a mutant that breaks it and a case that notices; docs/mutants.md counts them. A new step needs
-// a switch of sim/rule in its condition, in the function that it calls, or in askedElsewhere; CONTRIBUTING.md
-// has the rest.
+// Each named step has a mutant that breaks it and a case that notices; docs/mutants.md counts them.
+// A new step needs a switch of sim/rule in its condition, in the function that it calls, or in
+// askedElsewhere; CONTRIBUTING.md has the rest.
 func TestGoldenEveryStepHasAMutant(t *testing.T) {
 	byRule := map[string]mutant.Mutant{}
 	for _, m := range mutant.All() {
@@ -211,8 +211,8 @@ func listOf(f *ast.FuncDecl) []*ast.CaseClause {
 	return nil
 }
 
-// functionsOf are the functions and methods that a file calls by their names: its own, and those of its package,
-// where they have names that it has not.
+// functionsOf are the functions and methods that a file calls by their names: its own, and those of
+// its package, where they have names that it has not.
 func functionsOf(t *testing.T, file string) map[string][]*ast.FuncDecl {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join("../..", filepath.Dir(file), "*.go"))

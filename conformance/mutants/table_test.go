@@ -14,8 +14,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim/mutant"
 )
 
-// Whatever one thing is wrong in the table of QP transitions, a case that is generated from it fails: one of 20 things, or all with
-// RDMASIM_TABLE=all (a minute of CPU time).
+// Whatever one thing is wrong in the table of QP transitions, a case that is generated from it
+// fails: one of 20 things, or all with RDMASIM_TABLE=all (a minute of CPU time).
 func TestEveryBitOfTheTableIsNoticed(t *testing.T) {
 	items, err := conformance.Items(conformance.Suite())
 	if err != nil {

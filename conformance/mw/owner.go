@@ -113,8 +113,8 @@ func wrongLocalInvalidate(c *spec.C) {
 	b.allowed(c, "write to it", wr)
 }
 
-// invalidatedRegion posts a local invalidation of the key of a region with a window on it. A device may
-// refuse that, or carry it out: then neither leads to the memory any more.
+// invalidatedRegion posts a local invalidation of the key of a region with a window on it. A device
+// may refuse that, or carry it out: then neither leads to the memory any more.
 func invalidatedRegion(c *spec.C) {
 	b := open(c)
 	w := b.alloc(c, verbs.MWType2)

@@ -7,8 +7,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// change is a request, made by hand, that changes a key: as the library makes that which binds a window of type 2
-// to the beginning of a region, until a case changes it.
+// change is a request, made by hand, that changes a key: as the library makes that which binds a
+// window of type 2 to the beginning of a region, until a case changes it.
 type change struct {
 	key   uint32 // that it names
 	umr   prm.UMRCtrlSegment
@@ -36,7 +36,8 @@ func (b *windowBed) bindByHand(w *window, mr verbs.MR, qpn uint32) *change {
 	return r
 }
 
-// changesByHand posts changes of keys that no library asks for, each by a QP of its own: the device refuses them.
+// changesByHand posts changes of keys that no library asks for, each by a QP of its own: the device
+// refuses them.
 func changesByHand(c *spec.C) {
 	b := open(c)
 	free, err := b.PD.RegMR(c.T, b.mem.Addr(0), size, access)

@@ -63,7 +63,8 @@ func oneKeyForAll(c *spec.C) {
 	}
 }
 
-// holeOfEverything accesses what is not mapped, by the key of the whole address space, and again when it is.
+// holeOfEverything accesses what is not mapped, by the key of the whole address space, and again
+// when it is.
 func holeOfEverything(c *spec.C) {
 	e := kit.Open(c)
 	mr := everything(c, e, verbs.AccessLocalWrite)

@@ -10,8 +10,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// discardedAtAnyMoment gives a page back while the device asks for it, at other moments of the page fault: whatever the
-// device got, from then on it has the page that the program has.
+// discardedAtAnyMoment gives a page back while the device asks for it, at other moments of the page
+// fault: whatever the device got, from then on it has the page that the program has.
 func discardedAtAnyMoment(c *spec.C) {
 	x := connect(c)
 	const step, moments = 10 * time.Microsecond, 60
@@ -33,8 +33,9 @@ func discardedAtAnyMoment(c *spec.C) {
 	}
 }
 
-// unmappedAfterARace has a peer ask for a page that nobody has touched, and brings it by a prefetch meanwhile, at other moments
-// of the page fault. A request that has completed waits for no page any more: its page may go, and the connection lives.
+// unmappedAfterARace has a peer ask for a page that nobody has touched, and brings it by a prefetch
+// meanwhile, at other moments of the page fault. A request that has completed waits for no page any
+// more: its page may go, and the connection lives.
 func unmappedAfterARace(c *spec.C) {
 	e := kit.Open(c)
 	o := options()
@@ -58,8 +59,9 @@ func unmappedAfterARace(c *spec.C) {
 	}
 }
 
-// remappedUnderWrites puts other memory under a region while writes to it are under way, at other moments. A second mapping
-// shows the old page: nothing reaches it any more when the call has returned.
+// remappedUnderWrites puts other memory under a region while writes to it are under way, at other
+// moments. A second mapping shows the old page: nothing reaches it any more when the call has
+// returned.
 func remappedUnderWrites(c *spec.C) {
 	o, ok := c.Process().(verbs.MemObjects)
 	if !ok {
@@ -105,7 +107,8 @@ func remappedUnderWrites(c *spec.C) {
 	}
 }
 
-// killedUnderFaults ends a process whose memory a peer reads, at moments of the page faults: nothing of it is left.
+// killedUnderFaults ends a process whose memory a peer reads, at moments of the page faults:
+// nothing of it is left.
 func killedUnderFaults(c *spec.C) {
 	counter, counted := c.TB.(verbs.ResourceCounter)
 	counted = counted && c.Has("restrack")

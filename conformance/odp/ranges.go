@@ -22,7 +22,8 @@ func unmappedRange(c *spec.C) {
 	}
 }
 
-// accessToAHole writes from a region of which a page is missing: that connection fails, another works with the rest.
+// accessToAHole writes from a region of which a page is missing: that connection fails, another
+// works with the rest.
 func accessToAHole(c *spec.C) {
 	e := kit.Open(c)
 	x := &ends{pair: e.Pair(c, options()), from: e.Paged(c, size, kit.AllAccess), to: e.Paged(c, size, kit.AllAccess)}

@@ -11,7 +11,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// faultInTheMiddle writes a message of several packets to a page that is there and others that are not.
+// faultInTheMiddle writes a message of several packets to a page that is there and others that are
+// not.
 func faultInTheMiddle(c *spec.C) {
 	x := connect(c)
 	x.from.Set(c, 0, x.rand)

@@ -71,7 +71,8 @@ func connect(c *spec.C) *ends {
 	return x
 }
 
-// untouchedSend sends memory that nobody has touched, and memory of which the receiver has touched nothing.
+// untouchedSend sends memory that nobody has touched, and memory of which the receiver has touched
+// nothing.
 func untouchedSend(c *spec.C) {
 	x := connect(c)
 	send := func(step string, want []byte) {
@@ -132,7 +133,8 @@ func mixedSegments(c *spec.C) {
 	c.True("contents", bytes.Equal(got, want), "other bytes")
 }
 
-// sharedReceives has several connections receive from one queue into memory that nobody has touched.
+// sharedReceives has several connections receive from one queue into memory that nobody has
+// touched.
 func sharedReceives(c *spec.C) {
 	e := kit.Open(c)
 	o := options()

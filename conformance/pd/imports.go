@@ -67,7 +67,8 @@ func unimported(c *spec.C) {
 	c.Errno("dealloc_pd under its region", p.PD.Dealloc(c.T), syscall.EBUSY)
 }
 
-// unimportedParent records what the library says to giving back an import that is none: a parent domain.
+// unimportedParent records what the library says to giving back an import that is none: a parent
+// domain.
 func unimportedParent(c *spec.C) {
 	e := kit.Open(c)
 	pd := e.ParentDomain(c)

@@ -99,7 +99,8 @@ func busyByMW(c *spec.C) {
 	}
 }
 
-// busyByAH records whether a PD can go before its address handle, which may be unknown to the kernel.
+// busyByAH records whether a PD can go before its address handle, which may be unknown to the
+// kernel.
 func busyByAH(c *spec.C) {
 	e := kit.Open(c)
 	pd, err := e.Ctx.AllocPD(c.T)
@@ -145,8 +146,8 @@ func foreignRKey(c *spec.C) {
 	c.Equal("memory", dst.Get(c, 0, 64), before)
 }
 
-// foreignSRQ has a QP take receives of an SRQ of another PD, into memory of either. The messages are
-// too long for a completion to carry.
+// foreignSRQ has a QP take receives of an SRQ of another PD, into memory of either. The messages
+// are too long for a completion to carry.
 func foreignSRQ(c *spec.C) {
 	const n = 256
 	e := kit.Open(c)

@@ -120,7 +120,8 @@ func notReady(c *spec.C, e *kit.Env, o *kit.OtherProcess) func(c *spec.C) int {
 	}
 }
 
-// turns has queue pairs that all have requests waiting share the device: none waits until the others are done.
+// turns has queue pairs that all have requests waiting share the device: none waits until the
+// others are done.
 func turns(c *spec.C) {
 	const qps, each, size = 64, 32, 4096
 	o := options()
@@ -141,7 +142,8 @@ func turns(c *spec.C) {
 		}
 		q.Post(c, list...)
 	}
-	// Requests that are done before all are posted do not count: queue pairs that were posted to first had the device to themselves.
+	// Requests that are done before all are posted do not count: queue pairs that were posted to
+	// first had the device to themselves.
 	left, waiting := make([]int, qps), qps*each
 	for i := range left {
 		left[i] = each

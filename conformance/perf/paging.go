@@ -54,7 +54,8 @@ func secondAccess(c *spec.C) {
 	c.True("the second access is at least 10 times faster", second*10 <= first, "%v after %v", second, first)
 }
 
-// prefetchedAccess compares an access to a page that was prefetched with one to an absent page and one to a page that was used.
+// prefetchedAccess compares an access to a page that was prefetched with one to an absent page and
+// one to a page that was used.
 func prefetchedAccess(c *spec.C) {
 	b := connectPaged(c)
 	absent, used := b.access(c, nil), b.access(c, nil)

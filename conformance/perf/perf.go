@@ -95,8 +95,9 @@ func pollSuccesses(c *spec.C, cq verbs.CQ, wc []verbs.WC) int {
 	return n
 }
 
-// now is the time in which the work on one request is measured: that of the device where it has one, or of the thread. Of a stream of
-// requests a device with a time of its own cannot tell, since it depends on when programs post.
+// now is the time in which the work on one request is measured: that of the device where it has
+// one, or of the thread. Of a stream of requests a device with a time of its own cannot tell, since
+// it depends on when programs post.
 func now(c *spec.C) time.Duration {
 	clock, ok := c.TB.(verbs.DeviceClock)
 	if !ok {

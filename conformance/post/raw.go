@@ -7,8 +7,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// inlineWrite is what follows the control segment of a WRITE of inline data, whose header says n bytes
-// and of which there are 12.
+// inlineWrite is what follows the control segment of a WRITE of inline data, whose header says n
+// bytes and of which there are 12.
 func inlineWrite(to *kit.Buffer, n int) []byte {
 	body := make([]byte, prm.RaddrSegmentSize+prm.DSSize)
 	prm.RaddrSegment(body).Set(to.Addr(0), to.MR.RKey())

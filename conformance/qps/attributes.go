@@ -209,7 +209,8 @@ func dataInOrder(c *spec.C) {
 	}
 }
 
-// rateLimit sets a rate limit, which only QPs of raw packets have, at the steps to RTR and RTS and in RTS.
+// rateLimit sets a rate limit, which only QPs of raw packets have, at the steps to RTR and RTS and
+// in RTS.
 func rateLimit(c *spec.C) {
 	e := kit.Open(c)
 	types := []verbs.QPType{verbs.QPTRC, verbs.QPTUC, verbs.QPTUD}

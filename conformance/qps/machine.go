@@ -43,7 +43,8 @@ func newTransitionQP(c *spec.C, e *kit.Env, t verbs.QPType) transitionQP {
 	return transitionQP{q, q.Peer()}
 }
 
-// bringTo takes the QP to a state, by way of RESET. A device may refuse that while the queue drains, as Soft-RoCE does.
+// bringTo takes the QP to a state, by way of RESET. A device may refuse that while the queue
+// drains, as Soft-RoCE does.
 func (q transitionQP) bringTo(c *spec.C, to verbs.QPState) {
 	if q.State() == verbs.QPSSQD {
 		drained(c, q.QP)
@@ -72,8 +73,8 @@ func (q transitionQP) tryModify(c *spec.C, to verbs.QPState, mask verbs.QPAttrMa
 	return q.Modify(c.T, &a, mask|verbs.QPMaskState)
 }
 
-// refused expects that the call fails with EINVAL, or as one with an unknown attribute, and changes nothing that query_qp
-// returns.
+// refused expects that the call fails with EINVAL, or as one with an unknown attribute, and changes
+// nothing that query_qp returns.
 func (q transitionQP) refused(c *spec.C, step string, to verbs.QPState, mask verbs.QPAttrMask) {
 	before, _, err := q.Query(c.T, allMask)
 	kit.Must(c, "query_qp", err)
@@ -90,8 +91,8 @@ func (q transitionQP) refused(c *spec.C, step string, to verbs.QPState, mask ver
 	}
 }
 
-// takesRateLimit tries the rate limit where it is strange, and returns its bit if it is taken, as a known deviation. A kernel
-// takes it with every transition or with none.
+// takesRateLimit tries the rate limit where it is strange, and returns its bit if it is taken, as a
+// known deviation. A kernel takes it with every transition or with none.
 func (q transitionQP) takesRateLimit(c *spec.C, name string) verbs.QPAttrMask {
 	q.bringTo(c, verbs.QPSReset)
 	err := q.tryModify(c, verbs.QPSReset, verbs.QPMaskRateLimit)
@@ -101,7 +102,8 @@ func (q transitionQP) takesRateLimit(c *spec.C, name string) verbs.QPAttrMask {
 	return verbs.QPMaskRateLimit
 }
 
-// count records how much was tried with a type. XRC, which other devices lack, is left out: its count is as sure as the table.
+// count records how much was tried with a type. XRC, which other devices lack, is left out: its
+// count is as sure as the table.
 func (t qpType) count(c *spec.C, what string, n int) {
 	if t.token != "xrc" {
 		c.Observe(t.name+what, n)
@@ -125,7 +127,8 @@ func illegalTransitions(c *spec.C) {
 	}
 }
 
-// cannot expects that there is no way from a state to another, neither with what enters that state elsewhere nor with nothing.
+// cannot expects that there is no way from a state to another, neither with what enters that state
+// elsewhere nor with nothing.
 func (q transitionQP) cannot(c *spec.C, t qpType, from, to verbs.QPState) {
 	q.bringTo(c, from)
 	step := fmt.Sprintf("%s %v to %v", t.name, from, to)
@@ -168,8 +171,8 @@ func strangeAttribute(c *spec.C) {
 	}
 }
 
-// refusesStrange adds each attribute to a transition that it does not take, but those that the target is known to take, and
-// counts them. The transition itself is carried out afterwards.
+// refusesStrange adds each attribute to a transition that it does not take, but those that the
+// target is known to take, and counts them. The transition itself is carried out afterwards.
 func (q transitionQP) refusesStrange(c *spec.C, t qpType, tr transition, taken verbs.QPAttrMask) (n int) {
 	q.bringTo(c, tr.from)
 	for _, a := range attributes {
@@ -193,8 +196,9 @@ func (q transitionQP) taken(c *spec.C, step string, tr transition, more verbs.QP
 	}
 }
 
-// unasked are optional attributes that may be refused for another reason: RoCE has no alternate path (QPS-023), and an address
-// without a port gets one from the kernel (modify_qp of core/uverbs_cmd.c), which UC may not have in SQD.
+// unasked are optional attributes that may be refused for another reason: RoCE has no alternate
+// path (QPS-023), and an address without a port gets one from the kernel (modify_qp of
+// core/uverbs_cmd.c), which UC may not have in SQD.
 func unasked(t verbs.QPType) verbs.QPAttrMask {
 	if t == verbs.QPTUC {
 		return verbs.QPMaskAltPath | verbs.QPMaskAV
@@ -214,7 +218,8 @@ func optionalAttribute(c *spec.C) {
 	}
 }
 
-// takesOptional carries a transition out with each attribute that it may have, and with all of them.
+// takesOptional carries a transition out with each attribute that it may have, and with all of
+// them.
 func (q transitionQP) takesOptional(c *spec.C, t qpType, tr transition) (n int) {
 	optional := tr.optional &^ unasked(t.typ)
 	for _, a := range attributes {

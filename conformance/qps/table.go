@@ -104,8 +104,8 @@ func drainedTransitions(t verbs.QPType) []transition {
 	}
 }
 
-// otherDirection are the attributes that the kernel takes out of the mask of one direction of XRC, whatever the transition
-// (modify_qp_mask): QPS-033.
+// otherDirection are the attributes that the kernel takes out of the mask of one direction of XRC,
+// whatever the transition (modify_qp_mask): QPS-033.
 func otherDirection(t verbs.QPType) verbs.QPAttrMask {
 	switch t {
 	case verbs.QPTXRCSend:

@@ -40,8 +40,8 @@ func Register(s *spec.Suite) {
 // caseDeadline is long, since a request that nobody answers takes a card seconds.
 const caseDeadline = 20 * time.Minute
 
-// Programs of a case, and of a full run, whose outcomes records hold. Where the clock is virtual, a program takes a fraction of a millisecond:
-// there the model judges timesExact as many.
+// Programs of a case, and of a full run, whose outcomes records hold. Where the clock is virtual, a
+// program takes a fraction of a millisecond: there the model judges timesExact as many.
 const (
 	casePrograms = 25
 	fullPrograms = 100
@@ -58,8 +58,8 @@ func (p *Program) steps(kind string) bool {
 	return false
 }
 
-// fixed runs programs that are drawn from the number of the case, whatever the seed of the run is, so that records of two
-// targets are of the same programs.
+// fixed runs programs that are drawn from the number of the case, whatever the seed of the run is,
+// so that records of two targets are of the same programs.
 func fixed(number int, has Has, wanted func(*Program) bool) func(c *spec.C) {
 	return func(c *spec.C) {
 		draw, s := NewDraw(has), NewSession(c, true)

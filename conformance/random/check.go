@@ -21,7 +21,8 @@ type Side interface {
 	Run(list []Program) ([]*Outcome, error)
 }
 
-// Digest is a side that hashes the outcomes of its programs and, if the side taps the wire, the frames that they sent.
+// Digest is a side that hashes the outcomes of its programs and, if the side taps the wire, the
+// frames that they sent.
 type Digest struct {
 	Side
 	hash hash.Hash

@@ -2,7 +2,8 @@ package random
 
 import "fmt"
 
-// Difference is the first place at which a target leaves the model, or two targets differ on a program.
+// Difference is the first place at which a target leaves the model, or two targets differ on a
+// program.
 type Difference struct {
 	Side      int        // that has the violation
 	Violation *Violation // nil: the targets differ

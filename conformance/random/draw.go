@@ -45,7 +45,8 @@ var rights = []verbs.AccessFlags{verbs.AccessRemoteWrite | verbs.AccessRemoteRea
 // lengths are those near which something changes.
 var lengths = []int{8, 0, 1, 7, 16, 28, 31, 32, 33, 60, 63, 64, 65, 100, 255, 256, 257, 1023, 1024, 1025, 2047, 2048, 2049, 4095, 4096, 4097, 8191, 8192}
 
-// kinds are the kinds of steps, as often as they are drawn, and the operations of the model that they make.
+// kinds are the kinds of steps, as often as they are drawn, and the operations of the model that
+// they make.
 var kinds = []struct {
 	kind  string
 	often int

@@ -10,15 +10,17 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// injects reports whether packets can be disturbed. The capability may be that of a wire which this process does not see.
+// injects reports whether packets can be disturbed. The capability may be that of a wire which this
+// process does not see.
 func injects(c *spec.C) bool { return c.Has("inj") && c.TB.Wire() != nil }
 
-// recovery is how long requests may take whose packets were lost. Some devices wait half a second for an ACK whatever the
-// timeout says.
+// recovery is how long requests may take whose packets were lost. Some devices wait half a second
+// for an ACK whatever the timeout says.
 const recovery = 2 * time.Second
 
-// disturb puts the program's faults on the wire, for the queue pairs that there are now. Where that cannot be done, and
-// where the device sends nothing to itself by its port, the results are the same.
+// disturb puts the program's faults on the wire, for the queue pairs that there are now. Where that
+// cannot be done, and where the device sends nothing to itself by its port, the results are the
+// same.
 func (r *run) disturb() {
 	if len(r.p.Faults) == 0 || !injects(r.c) {
 		return
@@ -31,8 +33,9 @@ func (r *run) disturb() {
 	}
 }
 
-// together is how many requests of a list are posted at once on a wire with faults: those that succeed for certain, or
-// one. A request that fails ends its responder, which then answers no more what was lost of those before it.
+// together is how many requests of a list are posted at once on a wire with faults: those that
+// succeed for certain, or one. A request that fails ends its responder, which then answers no more
+// what was lost of those before it.
 func (r *run) together(i, k int, list []Request) int {
 	for n := range list {
 		if _, x := r.build(i, n, k, list[n:n+1]); len(x) > 0 && !r.qm[k].Sure(&x[0]) {
@@ -42,16 +45,16 @@ func (r *run) together(i, k int, list []Request) int {
 	return len(list)
 }
 
-// calm waits until packets that were delayed have arrived, where a program has any: after a reset the same numbers mean
-// other packets.
+// calm waits until packets that were delayed have arrived, where a program has any: after a reset
+// the same numbers mean other packets.
 func (r *run) calm() {
 	if r.world.Lossy {
 		r.settle()
 	}
 }
 
-// late posts a request before the receive that it needs, which comes while the sender waits for its RNR timer. It
-// returns false where that is not certain to be soon enough.
+// late posts a request before the receive that it needs, which comes while the sender waits for its
+// RNR timer. It returns false where that is not certain to be soon enough.
 func (r *run) late(i int, s *Step) bool {
 	k := s.Side
 	q, p := r.qm[k], r.qm[1-k]
@@ -110,7 +113,8 @@ func (r *run) launch(i int, s *Step) ([]model.Request, bool) {
 	return posted, true
 }
 
-// drainUnderWay brings a side to SQD while requests are under way, and back. It returns false if it did nothing.
+// drainUnderWay brings a side to SQD while requests are under way, and back. It returns false if it
+// did nothing.
 func (r *run) drainUnderWay(i int, s *Step) bool {
 	k := s.Side
 	wrs, posted := r.surely(i, s)
@@ -126,7 +130,8 @@ func (r *run) drainUnderWay(i int, s *Step) bool {
 	}
 	second := r.qps[k].Modify(r.c.T, &verbs.QPAttr{State: verbs.QPSRTS}, verbs.QPMaskState)
 	r.call("step %d: post_send, modify_qp to SQD and RTS: %s, %s, %s", i+1, errnoName(err), errnoName(first), errnoName(second))
-	// Whether a request has begun before SQD or begins behind it is not seen, and its result is the same.
+	// Whether a request has begun before SQD or begins behind it is not seen, and its result is the
+	// same.
 	if r.judge(i, "modify_qp to SQD with requests under way", r.qm[k].Modify(&down, verbs.QPMaskState|verbs.QPMaskEnSQDAsyncNotify, first)) &&
 		r.judge(i, "modify_qp to RTS", r.qm[k].Modify(&verbs.QPAttr{State: verbs.QPSRTS}, verbs.QPMaskState, second)) &&
 		r.judge(i, "post_send", r.qm[k].PostSend(posted, bad, err)) && err == nil {

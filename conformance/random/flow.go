@@ -12,8 +12,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// FlowProgram is a list of rules and packets: rules lead to raw packet queue pairs of one context, and another context
-// sends the packets to the port.
+// FlowProgram is a list of rules and packets: rules lead to raw packet queue pairs of one context,
+// and another context sends the packets to the port.
 type FlowProgram struct{ Steps []FlowStep }
 
 // FlowStep creates a rule, destroys one, or sends a packet.
@@ -42,8 +42,8 @@ const (
 	maxFlowBytes = 1400
 )
 
-// portMAC stands for the port's address in a program: addresses of single stations are as far from the port's as they
-// are from it.
+// portMAC stands for the port's address in a program: addresses of single stations are as far from
+// the port's as they are from it.
 var portMAC = [6]byte{2, 0, 0, 0, 0, 0xfe}
 
 // placed is an address of a program at a port.
@@ -68,7 +68,8 @@ func (s *FlowStep) at(port [6]byte) verbs.FlowAttr {
 	return a
 }
 
-// Valid returns an error if the program is not one that can be drawn: if it asks for what specifications leave open.
+// Valid returns an error if the program is not one that can be drawn: if it asks for what
+// specifications leave open.
 func (p *FlowProgram) Valid() error {
 	if len(p.Steps) == 0 || len(p.Steps) > maxFlowSteps {
 		return fmt.Errorf("%d steps, at most %d", len(p.Steps), maxFlowSteps)

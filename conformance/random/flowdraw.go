@@ -11,8 +11,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// What rules and packets are drawn from: values that differ in few bits, so that rules overlap and packets are close to
-// them.
+// What rules and packets are drawn from: values that differ in few bits, so that rules overlap and
+// packets are close to them.
 var (
 	flowStations = [][6]byte{{2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 3}, {2, 0, 0, 0, 0x80, 1}, {6, 0, 0, 0, 0, 1}}
 	flowGroups   = [][6]byte{{1, 0, 0x5e, 0, 0, 5}, {1, 0, 0x5e, 0, 0, 4}, {0x33, 0x33, 0, 0, 0, 1}, {0xff, 0xff, 0xff, 0xff, 0xff, 0xff}}

@@ -11,10 +11,11 @@ import (
 
 // Outcome is what a program has shown on one target.
 type Outcome struct {
-	// Streams are what happened, each in order: the calls, and the completions of each queue. There is no order among
-	// streams. Nil: not kept.
+	// Streams are what happened, each in order: the calls, and the completions of each queue. There
+	// is no order among streams. Nil: not kept.
 	Streams map[string][]string `json:",omitempty"`
-	// Violation is where the model does not allow what the program saw, and the program ended there.
+	// Violation is where the model does not allow what the program saw, and the program ended
+	// there.
 	Violation *Violation `json:",omitempty"`
 	// Vague: the program ended early, because the device made a choice that no call shows.
 	Vague bool `json:",omitempty"`
@@ -86,7 +87,8 @@ func describe(w *verbs.WC, recv bool) string {
 	return text
 }
 
-// sayMemory says which bytes of a region are not as at first. Those that the contract does not fix are left out.
+// sayMemory says which bytes of a region are not as at first. Those that the contract does not fix
+// are left out.
 func (r *run) sayMemory(n int, got []byte) {
 	first := patterns[n][:]
 	b := append([]byte(nil), got...)

@@ -1,7 +1,8 @@
-// Package random draws programs of verbs and runs each on one target or two. Package model judges every result; with two
-// targets random also compares what the verbs contract fixes: what calls return, the completions of each queue in their
-// order, and the bytes in memory. If a program shows a difference, random searches for a smaller one that shows it too,
-// and writes it as a case for the suite.
+// Package random draws programs of verbs and runs each on one target or two. Package model judges
+// every result; with two targets random also compares what the verbs contract fixes: what calls
+// return, the completions of each queue in their order, and the bytes in memory. If a program shows
+// a difference, random searches for a smaller one that shows it too, and writes it as a case for
+// the suite.
 package random
 
 import (
@@ -44,7 +45,8 @@ const (
 	AnchorCap     = "cap"     // the size of the CQ or SRQ
 )
 
-// Program is what a process does with two connected queue pairs, A (side 0) and B (side 1), and regions that both use.
+// Program is what a process does with two connected queue pairs, A (side 0) and B (side 1), and
+// regions that both use.
 type Program struct {
 	UC                bool   `json:",omitempty"` // the queue pairs are of type UC
 	UD                bool   `json:",omitempty"` // the queue pairs are of type UD
@@ -196,9 +198,9 @@ func (r *Request) remotePiece() Piece {
 	return p
 }
 
-// refused reports whether the library may refuse the request for its inline data or its pieces. Behind others in
-// a list, libmlx5 (44, 50) rings for them with what lay in the ring before, and when they start is
-// a matter of chance.
+// refused reports whether the library may refuse the request for its inline data or its pieces.
+// Behind others in a list, libmlx5 (44, 50) rings for them with what lay in the ring before, and
+// when they start is a matter of chance.
 func (p *Program) refused(r *Request) bool {
 	return r.Flags&verbs.SendInline != 0 && length(r.Local) > int(p.options().Cap.MaxInline) || len(r.Local) > p.sges()
 }
@@ -231,9 +233,9 @@ func overlap(a, b []Piece) bool {
 	return false
 }
 
-// groups cuts a list where the contract fixes no order: one request writes what another of the group reads or writes, or what a
-// receive may write is touched. Each group completes before the next begins. On UC, where a message that is dropped may
-// end the receiver, each request does.
+// groups cuts a list where the contract fixes no order: one request writes what another of the
+// group reads or writes, or what a receive may write is touched. Each group completes before the
+// next begins. On UC, where a message that is dropped may end the receiver, each request does.
 func (p *Program) groups(list []Request, received []Piece) (cuts []int) {
 	from := 0
 	for i := range list {

@@ -95,7 +95,8 @@ func (s *side) Run(list []random.Program) (l []*random.Outcome, err error) {
 	return l, nil
 }
 
-// TestFoundAndCutShort: what was found is told, although the search for a smaller program did not end.
+// TestFoundAndCutShort: what was found is told, although the search for a smaller program did not
+// end.
 func TestFoundAndCutShort(t *testing.T) {
 	for left, found := range map[int]bool{0: false, 9: false, 10: true, 13: true} {
 		f, err := random.Search([]random.Side{&side{"0", 1000}, &side{"EINVAL", left}}, all, 10, 1, time.Minute, nil)

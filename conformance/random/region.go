@@ -112,8 +112,9 @@ func (r *run) register(step, i, place int) {
 // addr is the address of a piece by its key.
 func (r *run) addr(x Piece) uint64 { return r.base[x.Region] + uint64(x.Off) }
 
-// writable reports whether pieces may be local targets: a library that takes data from the completion copies it to the
-// addresses of the pieces, which have to be those of the memory then (p:mlx5/cq.c).
+// writable reports whether pieces may be local targets: a library that takes data from the
+// completion copies it to the addresses of the pieces, which have to be those of the memory then
+// (p:mlx5/cq.c).
 func (r *run) writable(l []Piece) bool {
 	return !slices.ContainsFunc(l, func(x Piece) bool { return r.base[x.Region] != r.mem[x.Region].Addr() })
 }
@@ -223,8 +224,9 @@ func (r *run) advise(i int, s *Step) {
 	r.judge(i, "ibv_advise_mr", m.Advise(err))
 }
 
-// pagedMay reports whether side k of a program with regions on demand may post a request behind so many that take a
-// receive: such a program waits for receives without end, and not every device has atomics on demand.
+// pagedMay reports whether side k of a program with regions on demand may post a request behind so
+// many that take a receive: such a program waits for receives without end, and not every device has
+// atomics on demand.
 func (r *run) pagedMay(k int, x *Request, sends *int) bool {
 	if x.atomic() && len(x.Local) > 0 && (r.p.Regions[x.Remote.Region].Paged || r.p.Regions[x.Local[0].Region].Paged) {
 		return false

@@ -13,7 +13,8 @@ import (
 // arrival is how long a packet may take.
 const arrival = 20 * time.Millisecond
 
-// send posts requests, and unless their completions stay in the CQ one behind them, up to whose completion it polls.
+// send posts requests, and unless their completions stay in the CQ one behind them, up to whose
+// completion it polls.
 func (r *run) send(i, from int, s *Step, list []Request) {
 	k := s.Side
 	q := r.qm[k]
@@ -163,8 +164,8 @@ func (r *run) post(i, k int, wrs []verbs.SendWR, list []model.Request) bool {
 	return ok && (err == nil || len(wrs) > 1)
 }
 
-// lastOf is the request behind those of a step: it writes nothing, or on UC, where its completion says nothing of the
-// other side, its number.
+// lastOf is the request behind those of a step: it writes nothing, or on UC, where its completion
+// says nothing of the other side, its number.
 func (r *run) lastOf(i int) (w verbs.SendWR, m model.Request) {
 	w = verbs.SendWR{ID: idOf(i, marker), Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled}
 	m = model.Request{ID: w.ID, Op: w.Opcode, Flags: w.Flags}
@@ -243,7 +244,8 @@ func (r *run) stepOf(id uint64) *Step {
 	return nil
 }
 
-// interrupted reports whether a completion is of a request that was under way when its queue pair went to ERR or was destroyed.
+// interrupted reports whether a completion is of a request that was under way when its queue pair
+// went to ERR or was destroyed.
 func (r *run) interrupted(w *verbs.WC) bool {
 	s := r.stepOf(w.ID)
 	return s != nil && w.ID&received == 0 && w.ID&0xff != marker && (s.Kind == StepError || s.Kind == StepRenew)
@@ -251,7 +253,8 @@ func (r *run) interrupted(w *verbs.WC) bool {
 
 // completion judges a completion.
 func (r *run) completion(i, n int, w *verbs.WC) {
-	// Completions of queue pairs that were destroyed may come or not, and so may those of requests that a change to ERR met under way.
+	// Completions of queue pairs that were destroyed may come or not, and so may those of requests
+	// that a change to ERR met under way.
 	if r.out.Streams != nil && int(w.ID&^received>>8) >= r.renewed && !r.interrupted(w) {
 		k := 0
 		if w.QPN == r.qps[1].QPN() {

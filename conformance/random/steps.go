@@ -113,7 +113,8 @@ func (r *run) step(i int, s *Step) {
 	}
 }
 
-// granted are the requests of a step, with inline data about the most that the queue pair was granted.
+// granted are the requests of a step, with inline data about the most that the queue pair was
+// granted.
 func (r *run) granted(s *Step) []Request {
 	list := s.List
 	for n := range list {
@@ -377,7 +378,8 @@ func (r *run) key(x Piece, which int) uint32 {
 	return k
 }
 
-// usable reports whether the regions of all pieces were registered: whose registration was refused has no key.
+// usable reports whether the regions of all pieces were registered: whose registration was refused
+// has no key.
 func (r *run) usable(l []Piece) bool {
 	for _, x := range l {
 		if r.keys[x.Region] == [2]uint32{} {
@@ -387,8 +389,8 @@ func (r *run) usable(l []Piece) bool {
 	return true
 }
 
-// events takes the events of the channel. Of those that a device is free to give, and of the order in which CQs give
-// theirs, it says nothing: two devices may differ.
+// events takes the events of the channel. Of those that a device is free to give, and of the order
+// in which CQs give theirs, it says nothing: two devices may differ.
 func (r *run) events(i int) {
 	var names []string
 	for r.ch != nil && !r.ended {

@@ -9,8 +9,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// An XRC program has a sender, A, its target, B, and two SRQs in the target's domain, each with a CQ of its own. Steps of
-// receives and of a limit are of the SRQ of their side.
+// An XRC program has a sender, A, its target, B, and two SRQs in the target's domain, each with a
+// CQ of its own. Steps of receives and of a limit are of the SRQ of their side.
 
 // noSRQ is the number of a Request's SRQ that does not exist.
 const noSRQ = 2

@@ -16,8 +16,8 @@ import (
 // isSuccess is the name of no errno.
 var isSuccess = match.Satisfy("success", func(errno string) bool { return errno == "0" })
 
-// matches checks that a rule to the first QP takes a packet, and not the packet with each of some changes. The
-// second QP gets what the rule does not.
+// matches checks that a rule to the first QP takes a packet, and not the packet with each of some
+// changes. The second QP gets what the rule does not.
 func matches(c *spec.C, s *kit.Steered, what string, specs []verbs.FlowSpec, p ether.Packet, no, yes []func(p *ether.Packet)) {
 	destroy := s.To[0].NewFlow(c, with(kit.FlowOf(specs...), func(a *verbs.FlowAttr) { a.Priority = 1 }))
 	s.ExpectAt(c, what+": the packet", build(c, &p, 60), 0)
@@ -34,7 +34,8 @@ func matches(c *spec.C, s *kit.Steered, what string, specs []verbs.FlowSpec, p e
 	destroy(c)
 }
 
-// steeredTwice is two receivers, of which the second has the packets from src that no other rule takes.
+// steeredTwice is two receivers, of which the second has the packets from src that no other rule
+// takes.
 func steeredTwice(c *spec.C) *kit.Steered {
 	s := kit.NewSteered(c, 2)
 	all := verbs.FlowSpec{Type: verbs.FlowSpecEth, Val: verbs.FlowFilter{SrcMAC: src}, Mask: verbs.FlowFilter{SrcMAC: [6]byte{0xff, 0xff, 0xff, 0xff}}}
@@ -172,7 +173,8 @@ func fragments(c *spec.C) {
 	matches(c, s, "ports", []verbs.FlowSpec{addresses, l4(verbs.FlowSpecUDP, val, verbs.FlowFilter{SrcPort: 0xffff, DstPort: 0xffff})}, p, []change{middle, last}, []change{first})
 }
 
-// manyMasks has more masks in one priority than a driver makes room for at first, and several rules of each.
+// manyMasks has more masks in one priority than a driver makes room for at first, and several rules
+// of each.
 func manyMasks(c *spec.C) {
 	const masks, values = 10, 3
 	s := steeredTwice(c)

@@ -1,4 +1,5 @@
-// Package raw holds the cases of area RAW: queue pairs for Ethernet packets, and the rules that steer packets to them.
+// Package raw holds the cases of area RAW: queue pairs for Ethernet packets, and the rules that
+// steer packets to them.
 package raw
 
 import (

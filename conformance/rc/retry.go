@@ -65,8 +65,8 @@ func rnrForEver(c *spec.C) {
 	c.Equal("bytes", mem.Get(c, 32, 8), want)
 }
 
-// timerInRNRWait has the responder ask for the longest wait, which is longer than all retries of the requester take, also of one that
-// retransmits adaptively.
+// timerInRNRWait has the responder ask for the longest wait, which is longer than all retries of
+// the requester take, also of one that retransmits adaptively.
 func timerInRNRWait(c *spec.C) {
 	const longest = 0 // code of 655.36 ms
 	o := kit.Default()
@@ -146,7 +146,8 @@ func rnrTimerAlone(c *spec.C) {
 	}
 }
 
-// announcedReceives compares what each ACK announces with the receives that are posted and not consumed when it leaves.
+// announcedReceives compares what each ACK announces with the receives that are posted and not
+// consumed when it leaves.
 func announcedReceives(c *spec.C) {
 	const rounds = 12
 	e := kit.Open(c)
@@ -232,7 +233,8 @@ func retryTime(c *spec.C) {
 		timer, times := time.Duration(roce.AckTimeout(tc.timeout)), time.Duration(tc.retries+1)
 		least := times * max(timer-kit.TimerSlack(c), timer/2)
 		step := fmt.Sprintf("timeout %d, retry_cnt %d", tc.timeout, tc.retries)
-		// A busy machine sees the end late, so that a time which is too short may seem long enough: of three the shortest counts.
+		// A busy machine sees the end late, so that a time which is too short may seem long enough:
+		// of three the shortest counts.
 		var took time.Duration
 		var wcs []verbs.WC
 		for try := range 3 {

@@ -43,8 +43,9 @@ type receive struct {
 	data   []byte
 }
 
-// randomMessages sends messages of every kind and of random lengths and places while packets are lost in both directions: each
-// completes once and in order, and no byte differs from what the messages do one after the other.
+// randomMessages sends messages of every kind and of random lengths and places while packets are
+// lost in both directions: each completes once and in order, and no byte differs from what the
+// messages do one after the other.
 func randomMessages(c *spec.C) {
 	e := kit.Open(c)
 	x := &traffic{}
@@ -72,7 +73,8 @@ func randomMessages(c *spec.C) {
 	c.Observe("messages", n)
 }
 
-// exchange sends n messages and checks what they did. It returns false if the target is known to withhold completions, and did.
+// exchange sends n messages and checks what they did. It returns false if the target is known to
+// withhold completions, and did.
 func (x *traffic) exchange(c *spec.C, n int) bool {
 	x.near.FillRandom(c)
 	l := &lot{fetched: map[int][]byte{}}
@@ -140,8 +142,8 @@ func (x *traffic) add(c *spec.C, l *lot, slot int) {
 	l.wrs = append(l.wrs, wr)
 }
 
-// change has a request change the target. A READ before it whose response is lost reads once more, so that one of the same
-// bytes must be over first.
+// change has a request change the target. A READ before it whose response is lost reads once more,
+// so that one of the same bytes must be over first.
 func (l *lot) change(x *traffic, wr *verbs.SendWR, off int, data []byte) {
 	for _, r := range l.reads {
 		if off < r[1] && r[0] < off+len(data) {
@@ -180,7 +182,8 @@ func (x *traffic) compare(c *spec.C) {
 	same(c, "the peer's memory", x.target.Get(c, 0, targetSize), x.model)
 }
 
-// same fails the case at the first byte that differs. Equal bytes are not recorded: there are too many.
+// same fails the case at the first byte that differs. Equal bytes are not recorded: there are too
+// many.
 func same(c *spec.C, what string, got, want []byte) {
 	for i := range want {
 		if got[i] != want[i] {

@@ -59,7 +59,8 @@ func (r *Run) Acceptable() error {
 	return nil
 }
 
-// Supersedes returns the reason why a record takes from later runs what a baseline holds them to, or nil.
+// Supersedes returns the reason why a record takes from later runs what a baseline holds them to,
+// or nil.
 func (r *Run) Supersedes(baseline *Run) error {
 	if r.Seed != baseline.Seed {
 		return fmt.Errorf("it has seed %d, and this record seed %d", baseline.Seed, r.Seed)
@@ -84,8 +85,8 @@ var emulated = map[string]string{
 	"vmw_pvrdma": "VMware's paravirtual device (drivers/infiniband/hw/vmw_pvrdma/Kconfig of Linux 6.12)",
 }
 
-// passable returns the reason why the device of a run in a virtual machine cannot be a card that the host passed
-// through, or nil.
+// passable returns the reason why the device of a run in a virtual machine cannot be a card that
+// the host passed through, or nil.
 func (r *Run) passable() error {
 	const instead = "run conform --target=hw on the machine that has the card"
 	if r.Environment[KeyPCI] == "" {
@@ -97,8 +98,8 @@ func (r *Run) passable() error {
 	return nil
 }
 
-// PassThrough records that the card of a run in a virtual machine is a real one. Nothing in the record can show it: a hypervisor
-// may emulate the PCI function of any card.
+// PassThrough records that the card of a run in a virtual machine is a real one. Nothing in the
+// record can show it: a hypervisor may emulate the PCI function of any card.
 func (r *Run) PassThrough() error {
 	if r.Environment[KeyMachine] != VirtualMachine {
 		return errors.New("the run was not made in a virtual machine: leave out --passed-through")

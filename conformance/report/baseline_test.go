@@ -58,8 +58,8 @@ func TestWhatIsNoBaseline(t *testing.T) {
 	}
 }
 
-// A card in a virtual machine is a reference if the user says that it is real, and if it can be. The baseline
-// says so too.
+// A card in a virtual machine is a reference if the user says that it is real, and if it can be.
+// The baseline says so too.
 func TestPassedThroughCard(t *testing.T) {
 	in := func(more ...string) *Run {
 		env := map[string]string{KeyProvider: "mlx5", KeyPart: "0x1017", KeyMachine: VirtualMachine, KeyPCI: "0000:07:00.0"}

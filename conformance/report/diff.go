@@ -74,7 +74,8 @@ func (c Class) Bad() bool {
 	return false
 }
 
-// Notable reports whether people should look at a case of the class: it fails the comparison, or something has changed.
+// Notable reports whether people should look at a case of the class: it fails the comparison, or
+// something has changed.
 func (c Class) Notable() bool {
 	switch c {
 	case Unstable, Changed, DriftInSet, NewDeviation, Improvement, NewlySupported:
@@ -91,7 +92,8 @@ type Difference struct {
 	B     any    `json:"b"`
 	// Deviation is the entry of the ledger that predicts it.
 	Deviation string `json:"deviation,omitempty"`
-	// Follows is the earlier step whose difference took one of the runs another way, which has this step or has it not.
+	// Follows is the earlier step whose difference took one of the runs another way, which has this
+	// step or has it not.
 	Follows string `json:"follows,omitempty"`
 }
 
@@ -127,7 +129,8 @@ type Comparison struct {
 	B       Platform      `json:"b"`
 	Summary map[Class]int `json:"summary"`
 	Cases   []CaseDiff    `json:"cases"`
-	// Findings are what is wrong with the comparison as a whole: an open prediction of the ledger that explains too much.
+	// Findings are what is wrong with the comparison as a whole: an open prediction of the ledger
+	// that explains too much.
 	Findings []string `json:"findings,omitempty"`
 }
 
@@ -159,8 +162,8 @@ type DiffOptions struct {
 	Common bool
 	Ledger *Ledger
 	Rules  *Rules
-	// Exact compares two runs that must be the same, such as those of a simulator with one profile: every difference of what
-	// a case saw is a regression. Ledger and rules are not asked.
+	// Exact compares two runs that must be the same, such as those of a simulator with one profile:
+	// every difference of what a case saw is a regression. Ledger and rules are not asked.
 	Exact bool
 }
 
@@ -229,8 +232,9 @@ func kindOf(a, b *Run) pair {
 	return samePlatform
 }
 
-// sameStack reports whether nothing that either record names of device, kernel, libraries, suite or simulator differs. What
-// differs all the same then has no cause but the device, or a change that carries no version.
+// sameStack reports whether nothing that either record names of device, kernel, libraries, suite or
+// simulator differs. What differs all the same then has no cause but the device, or a change that
+// carries no version.
 func sameStack(a, b *Run) bool {
 	if !maps.Equal(a.Platform(), b.Platform()) {
 		return false

@@ -18,7 +18,8 @@ type differ struct {
 	exceeded         []string
 }
 
-// explains counts a difference that a prediction of an entry explains, and returns the entry's name.
+// explains counts a difference that a prediction of an entry explains, and returns the entry's
+// name.
 func (d *differ) explains(e *Deviation, p *Prediction) string {
 	d.explained[p]++
 	if p.AtMost > 0 && d.explained[p] == p.AtMost+1 {
@@ -128,7 +129,8 @@ func ran(c *Case) bool {
 // Lacking begins the reason of a case whose needs are not met.
 const Lacking = "the target lacks "
 
-// lacks reports whether a case was not run because the target says that it lacks a need of it, with no call that proves it.
+// lacks reports whether a case was not run because the target says that it lacks a need of it, with
+// no call that proves it.
 func (c *Case) lacks() bool { return c.Outcome == NotRun && strings.HasPrefix(c.Reason, Lacking) }
 
 // reasons are those of both, once if they are the same.
@@ -165,11 +167,12 @@ func (d *differ) worst() Class {
 	return Regression
 }
 
-// KindPlatform is the kind of an observation of the machine or its kernel, which nothing about RDMA fixes.
+// KindPlatform is the kind of an observation of the machine or its kernel, which nothing about RDMA
+// fixes.
 const KindPlatform = "platform"
 
-// platformDiffers reports whether two runs of a case saw other machines. How often the case then does a step may follow
-// from that.
+// platformDiffers reports whether two runs of a case saw other machines. How often the case then
+// does a step may follow from that.
 func (d *differ) platformDiffers(a, b *Case) bool {
 	if d.kind == samePlatform {
 		return false
@@ -185,8 +188,8 @@ func (d *differ) platformDiffers(a, b *Case) bool {
 	return !equal(of(a), of(b))
 }
 
-// found is a difference and where the two runs stood: the index of its observation, or of the last one before it that
-// both have.
+// found is a difference and where the two runs stood: the index of its observation, or of the last
+// one before it that both have.
 type found struct {
 	Difference
 	inA, inB int
@@ -231,8 +234,8 @@ func (d *differ) observations(a, b *Case) []Difference {
 	return follow(all)
 }
 
-// unpaired adds a step that only one run of a case has. One that repeats what both have seen may follow from
-// the platform.
+// unpaired adds a step that only one run of a case has. One that repeats what both have seen may
+// follow from the platform.
 func (d *differ) unpaired(all []found, c, other *Case, o *Observation, platform bool, f found) []found {
 	f.Step, f.Deviation = o.Step, o.Deviation
 	mine := f.B == nil
@@ -264,8 +267,9 @@ func (d *differ) unpaired(all []found, c, other *Case, o *Observation, platform 
 	return append(all, f)
 }
 
-// follow gives the steps that only one run has the class of an earlier difference that is explained: from there on that
-// run may have gone another way. A case that passed has checked what it saw there.
+// follow gives the steps that only one run has the class of an earlier difference that is
+// explained: from there on that run may have gone another way. A case that passed has checked what
+// it saw there.
 func follow(all []found) []Difference {
 	var first *found
 	for i := range all {
@@ -287,8 +291,8 @@ func follow(all []found) []Difference {
 	return out
 }
 
-// granted reports whether the size that a step depends on differs between two runs, or one of the records is older than its
-// observation.
+// granted reports whether the size that a step depends on differs between two runs, or one of the
+// records is older than its observation.
 func granted(a, b *Case, rule *Rule) bool {
 	x, y := got(a, rule.On), got(b, rule.On)
 	return x == nil || y == nil || !equal(x, y)
@@ -314,7 +318,8 @@ func (d *differ) inSet() Class {
 }
 
 // free is the class of a value that no expectation fixes: a choice that a case of strength S
-// allows, or a value that may differ between two kinds of device, or under another firmware, kernel or library.
+// allows, or a value that may differ between two kinds of device, or under another firmware, kernel
+// or library.
 func (d *differ) free(c *Case) Class {
 	switch {
 	case c.Strength == "S":
@@ -329,7 +334,8 @@ func (d *differ) free(c *Case) Class {
 	return d.worst()
 }
 
-// step compares two observations of one step; completions and other structures are compared field by field.
+// step compares two observations of one step; completions and other structures are compared field
+// by field.
 func (d *differ) step(a, b *Case, x, y *Observation) []Difference {
 	if equal(x.Got, y.Got) {
 		return nil
@@ -391,7 +397,8 @@ func (d *differ) value(c, other *Case, x, y *Observation, a, b any) Difference {
 	case x.Want == nil && y.Want == nil:
 		diff.Class = d.free(c)
 	case !equal(x.Want, y.Want) && equal(x.Got, x.Want) && equal(y.Got, y.Want):
-		// What was expected follows from the device, the machine or the suite: a capability, a table's size, a count before.
+		// What was expected follows from the device, the machine or the suite: a capability, a
+		// table's size, a count before.
 		diff.Class = FromEnvironment
 		if d.kind == simAgainstHW || d.kind == samePlatform && !d.moved {
 			diff.Class = d.free(c)

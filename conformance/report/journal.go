@@ -23,8 +23,8 @@ const JournalSchema = "rdmasim/conform-journal/1"
 // JournalSuffix is what the name of a journal adds to that of the report.
 const JournalSuffix = ".journal"
 
-// Journal holds what a run has so far, so that a run that is killed is not lost. Its first line is the record
-// of a run without a finished case, and each other line a case that has finished.
+// Journal holds what a run has so far, so that a run that is killed is not lost. Its first line is
+// the record of a run without a finished case, and each other line a case that has finished.
 type Journal struct {
 	log    *outfile.Log
 	sync   time.Duration // the most time between two cases that are made durable; 0: each is
@@ -44,8 +44,8 @@ func (e *UnrecoveredError) Error() string {
 	return fmt.Sprintf("%s has %s of a run that was killed: conform recover %s makes a record of them, or remove the file", e.Path, plain.Count(e.Cases, "case"), e.Path)
 }
 
-// OpenJournal makes the journal at path. A journal of another run that has cases is left alone; the error is
-// then an UnrecoveredError, or wraps outfile.ErrLocked if that run still goes on.
+// OpenJournal makes the journal at path. A journal of another run that has cases is left alone; the
+// error is then an UnrecoveredError, or wraps outfile.ErrLocked if that run still goes on.
 func OpenJournal(ctx context.Context, path string, sync time.Duration) (*Journal, error) {
 	log, err := outfile.OpenLog(ctx, path)
 	if err != nil {
@@ -70,7 +70,8 @@ func OpenJournal(ctx context.Context, path string, sync time.Duration) (*Journal
 // errNoJournal says that a file is none of ours, so that nothing is known about what it is worth.
 var errNoJournal = errors.New("it does not begin as a journal does: move it elsewhere if you need it, or remove it")
 
-// journalLines counts the lines of a journal. Of a file that does not begin as one it returns errNoJournal.
+// journalLines counts the lines of a journal. Of a file that does not begin as one it returns
+// errNoJournal.
 func journalLines(in io.Reader) (n int, err error) {
 	lines := bufio.NewReader(io.LimitReader(in, maxRecord))
 	for err == nil {
@@ -86,7 +87,8 @@ func journalLines(in io.Reader) (n int, err error) {
 	return n, nil
 }
 
-// beginsJournal reports whether a text is the beginning of a journal, or what a kill has left of it.
+// beginsJournal reports whether a text is the beginning of a journal, or what a kill has left of
+// it.
 func beginsJournal(text []byte) bool {
 	head := fmt.Appendf(nil, "{\"schema\":%q", JournalSchema)
 	text = bytes.TrimRight(text, "\x00") // a loss of power leaves zeros
@@ -144,8 +146,8 @@ type Recovered struct {
 	Torn     string // says that the last line was written in part and is left out; empty: it was not
 }
 
-// ReadJournal makes the record of a run from the text of its journal. Damage other than a torn last line is an
-// error with name and line.
+// ReadJournal makes the record of a run from the text of its journal. Damage other than a torn last
+// line is an error with name and line.
 func ReadJournal(name string, in io.Reader) (Recovered, error) {
 	r := &recovery{rows: map[string]int{}, finished: map[string]int{}}
 	lines := bufio.NewReader(io.LimitReader(in, maxRecord+1))

@@ -13,7 +13,8 @@ import (
 	"github.com/rdmasim/rdmasim/internal/cli/outfile"
 )
 
-// planned is a run of three cases before the first has run, and finished are two of them as a worker sends them.
+// planned is a run of three cases before the first has run, and finished are two of them as a
+// worker sends them.
 func planned() *Run {
 	r := &Run{Schema: Schema, Seed: 3, Target: Target{Kind: "hw", Device: "mlx5_0"}, Environment: map[string]string{KeyProvider: "mlx5", KeyPart: "0x1017"}}
 	for _, id := range []string{"RC-001", "RC-002", "RC-003"} {
@@ -77,7 +78,8 @@ func TestJournalBecomesTheRecord(t *testing.T) {
 	}
 }
 
-// Wherever a loss of power ends the journal, the whole lines before are recovered, and a part of a line is reported.
+// Wherever a loss of power ends the journal, the whole lines before are recovered, and a part of a
+// line is reported.
 func TestJournalCutAnywhere(t *testing.T) {
 	_, text := journal(t, finished()...)
 	for n := range text {
@@ -153,7 +155,8 @@ func TestJournalOfAKilledRunIsKept(t *testing.T) {
 	}
 }
 
-// When the n-th operation on a journal fails, the error has its path, and the cases before are recovered.
+// When the n-th operation on a journal fails, the error has its path, and the cases before are
+// recovered.
 func TestJournalThatCannotBeWritten(t *testing.T) {
 	for n := 1; ; n++ {
 		path := filepath.Join(t.TempDir(), "run.json"+JournalSuffix)
@@ -210,7 +213,8 @@ func TestJournalThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// What is in the place of a journal and does not begin as one is nobody's to erase, and may hold anything.
+// What is in the place of a journal and does not begin as one is nobody's to erase, and may hold
+// anything.
 func TestForeignFileInPlaceOfAJournal(t *testing.T) {
 	for what, text := range map[string]string{"a line": "precious", "lines": "a\nb"} {
 		path := filepath.Join(t.TempDir(), "run.json"+JournalSuffix)

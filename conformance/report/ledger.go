@@ -44,15 +44,15 @@ type Prediction struct {
 	Case string `yaml:"case" required:"true"`
 	// Step of the case; with Field it may be a pattern.
 	Step string `yaml:"step" required:"true"`
-	// Field of a completion (wc_flags, byte_len) or of attributes (DeviceCapFlags) that differs while the step's own
-	// expectation holds; it matters only where two runs are compared.
+	// Field of a completion (wc_flags, byte_len) or of attributes (DeviceCapFlags) that differs
+	// while the step's own expectation holds; it matters only where two runs are compared.
 	Field string `yaml:"field"`
 	Got   string `yaml:"got" required:"true"`
 	// Sometimes says that the deviation depends on chance: the step may also show what is
 	// expected. Case may then be a pattern.
 	Sometimes bool `yaml:"sometimes"`
-	// AtMost bounds what an open prediction explains: of a case by a pattern, and of what happens sometimes. A run with more such
-	// steps, or a comparison with more such differences, fails.
+	// AtMost bounds what an open prediction explains: of a case by a pattern, and of what happens
+	// sometimes. A run with more such steps, or a comparison with more such differences, fails.
 	AtMost int `yaml:"at_most" help:"how many steps of a run it may explain at most; needed with sometimes and with a pattern for the case"`
 }
 
@@ -179,8 +179,8 @@ func (d *Deviation) Holds(p Platform) bool {
 	return true
 }
 
-// Inherited reports whether the entry is of the platform only by the stored profile that a user's own extends. His changes may be of what
-// deviates, so that the predictions may come true or not.
+// Inherited reports whether the entry is of the platform only by the stored profile that a user's
+// own extends. His changes may be of what deviates, so that the predictions may come true or not.
 func (d *Deviation) Inherited(p Platform) bool {
 	for _, c := range d.conditions {
 		if c.key == KeyProfile && !c.holds(p[KeyProfile]) {
@@ -233,7 +233,8 @@ func (l *Ledger) Overdue(p Platform, today time.Time) []string {
 	return out
 }
 
-// field is the entry that predicts a field of a completion in a step, of those that hold, and its prediction.
+// field is the entry that predicts a field of a completion in a step, of those that hold, and its
+// prediction.
 func field(entries []*Deviation, id, step, name, got string) (*Deviation, *Prediction) {
 	for _, d := range entries {
 		for i := range d.Predicts {

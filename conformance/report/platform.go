@@ -24,21 +24,25 @@ const (
 	KeyEnv       = "env."            // prefix of environment variables that the driver reads
 )
 
-// Keys of a run's environment that say what stands between the suite and real hardware. A record that
-// has KeyBelow is no reference for a card, and one of a virtual machine only if a real card was passed through to it.
+// Keys of a run's environment that say what stands between the suite and real hardware. A record
+// that has KeyBelow is no reference for a card, and one of a virtual machine only if a real card
+// was passed through to it.
 const (
 	KeyBelow   = "below"   // the program that simulates the device: rdmasim exec, rdmasim pci
 	KeyMachine = "machine" // VirtualMachine, or missing
-	// KeySession is the command of a run below rdmasim exec up to the program, as a shell reads it: rdmasim exec --devices 2 --
+	// KeySession is the command of a run below rdmasim exec up to the program, as a shell reads it:
+	// rdmasim exec --devices 2 --
 	KeySession = "session"
 
-	// KeyLibraryPath is LD_LIBRARY_PATH, where it is set. KeyProvider and KeyRDMACore say what came of it.
+	// KeyLibraryPath is LD_LIBRARY_PATH, where it is set. KeyProvider and KeyRDMACore say what came
+	// of it.
 	KeyLibraryPath = "library_path"
 
 	// KeyPCI is the address of the device's PCI function; a device of software has none.
 	KeyPCI    = "pci"
 	KeyDriver = "driver" // the kernel's driver of the device
-	// KeyPassedThrough says in a baseline from a virtual machine that its card is a real one, and who says so.
+	// KeyPassedThrough says in a baseline from a virtual machine that its card is a real one, and
+	// who says so.
 	KeyPassedThrough = "passed_through"
 
 	VirtualMachine = "virtual" // value of KeyMachine: the processor has the flag hypervisor

@@ -14,8 +14,9 @@ import (
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 )
 
-// Published is a record of what others have measured on cards of a kind and made public: values of single steps of cases. It is a
-// reference as a run on hardware is one, but it has no environment, no seed, and nothing of the steps that nobody measured.
+// Published is a record of what others have measured on cards of a kind and made public: values of
+// single steps of cases. It is a reference as a run on hardware is one, but it has no environment,
+// no seed, and nothing of the steps that nobody measured.
 type Published struct {
 	Name     string         `yaml:"name" required:"true" help:"of the kind of card"`
 	Provider string         `yaml:"provider" required:"true" help:"user-space driver, such as mlx5"`
@@ -46,13 +47,15 @@ type PublishedRow struct {
 // TimeSuffix ends the name of a step that records a time, in milliseconds.
 const TimeSuffix = ", ms"
 
-// IsPublished reports whether a file of this name is taken for a record of published measurements, and not for a run: those are YAML.
+// IsPublished reports whether a file of this name is taken for a record of published measurements,
+// and not for a run: those are YAML.
 func IsPublished(name string) bool {
 	ext := filepath.Ext(name)
 	return ext == ".yaml" || ext == ".yml"
 }
 
-// ReadPublished reads the record of published measurements in a file. exists says whether a case is in the catalogue.
+// ReadPublished reads the record of published measurements in a file. exists says whether a case is
+// in the catalogue.
 func ReadPublished(ctx context.Context, name string, exists func(id string) bool) (*Published, error) {
 	src, err := input.ReadFile(ctx, name)
 	if err != nil {
@@ -186,8 +189,9 @@ func (p *Published) Of(r *Run) bool {
 	return at[KeyProvider] == p.Provider && slices.Contains(p.Parts, at[KeyPart])
 }
 
-// Compare compares a run with the published values. A value of a simulated device that differs is a gap of the simulation, one of a
-// card with the firmware of the row a regression, and of another firmware a change.
+// Compare compares a run with the published values. A value of a simulated device that differs is a
+// gap of the simulation, one of a card with the firmware of the row a regression, and of another
+// firmware a change.
 func (p *Published) Compare(r *Run) (*Comparison, error) {
 	if !p.Of(r) {
 		return nil, fmt.Errorf("%s has measurements of %s, parts %s, and profiles %s; the run was made on %s", p.file, p.Name, strings.Join(p.Parts, ", "),
@@ -270,8 +274,9 @@ func (p *Published) compare(r *Run, id string) CaseDiff {
 	return out
 }
 
-// Hold judges the cases of a run by the published values: one that has seen another value fails, and one of strength H whose values
-// are as published passes. It reports whether the run is of such a card.
+// Hold judges the cases of a run by the published values: one that has seen another value fails,
+// and one of strength H whose values are as published passes. It reports whether the run is of such
+// a card.
 func (p *Published) Hold(r *Run) bool {
 	cmp, err := p.Compare(r)
 	if err != nil {
@@ -296,7 +301,8 @@ func (p *Published) Hold(r *Run) bool {
 	return true
 }
 
-// Missing lists the rows whose steps a run has not seen. Of a run of all cases they name steps that there are not.
+// Missing lists the rows whose steps a run has not seen. Of a run of all cases they name steps that
+// there are not.
 func (p *Published) Missing(r *Run) (rows []string) {
 	for i := range p.Rows {
 		row := &p.Rows[i]

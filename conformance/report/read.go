@@ -14,7 +14,8 @@ import (
 // maxRecord bounds a record that is read: the whole catalogue needs about 1 MB.
 const maxRecord = 64 << 20
 
-// ReadFile reads the record of a run that WriteJSON of this version or an older one wrote, packed by gzip or not. A wait for a FIFO ends with ctx.
+// ReadFile reads the record of a run that WriteJSON of this version or an older one wrote, packed
+// by gzip or not. A wait for a FIFO ends with ctx.
 func ReadFile(ctx context.Context, name string) (*Run, error) {
 	f, err := input.Open(ctx, name)
 	if err != nil {

@@ -11,14 +11,14 @@ import (
 	"slices"
 )
 
-// Schema names the format of a run record, which docs/record.schema.json describes. A change that an older program would read
-// wrongly, or a new field that Diff needs, is a new version.
+// Schema names the format of a run record, which docs/record.schema.json describes. A change that
+// an older program would read wrongly, or a new field that Diff needs, is a new version.
 const Schema = "rdmasim/conform/2"
 
 // olderSchemas are those of records that can still be read:
 //
-//	1  has no stale: a case that failed for it says so in its reason. Of a machine that is virtual, and of rdmasim exec, not
-//	   every such record speaks
+//	1  has no stale: a case that failed for it says so in its reason. Of a machine that is
+//	   virtual, and of rdmasim exec, not every such record speaks
 var olderSchemas = []string{"rdmasim/conform/1"}
 
 // upgrade makes a record one of this version, or says why that cannot be.
@@ -124,13 +124,13 @@ type Case struct {
 	Observations []Observation `json:"observations"`
 	// FailedNs is when the check failed, on the clock of Frames; 0 where that is not known.
 	FailedNs int64 `json:"failed_ns,omitempty"`
-	// Frames are those around the failure of a case, where the target has a wire that can be watched, and
-	// FramesBefore and FramesAfter how many more there were.
+	// Frames are those around the failure of a case, where the target has a wire that can be
+	// watched, and FramesBefore and FramesAfter how many more there were.
 	Frames       []Frame `json:"frames,omitempty"`
 	FramesBefore int     `json:"frames_before,omitempty"`
 	FramesAfter  int     `json:"frames_after,omitempty"`
-	// Differs is the record of the repeat that differs, of a flaky case. The other fields, but for Outcome,
-	// Step and Reason, are those of the first run.
+	// Differs is the record of the repeat that differs, of a flaky case. The other fields, but for
+	// Outcome, Step and Reason, are those of the first run.
 	Differs *Case `json:"differs,omitempty"`
 }
 
@@ -146,8 +146,8 @@ type Frame struct {
 	Fate string `json:"fate,omitempty"` // what was done to it on its way
 }
 
-// FirstDifference is the step at which two runs of a case differ first (empty: none has a name), and what
-// they saw there.
+// FirstDifference is the step at which two runs of a case differ first (empty: none has a name),
+// and what they saw there.
 func FirstDifference(a, b *Case) (step, what string) {
 	n := min(len(a.Observations), len(b.Observations))
 	for i := range n {

@@ -11,8 +11,8 @@ import (
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 )
 
-// How a step's values of two runs are compared. Without a rule they must be equal; a step whose expectation is a set
-// may show any member of it.
+// How a step's values of two runs are compared. Without a rule they must be equal; a step whose
+// expectation is a set may show any member of it.
 const (
 	ByIdentity = "identity" // GUIDs, addresses, handles: never compared
 	ByChance   = "chance"   // depends on races or on how busy the machine is: never compared

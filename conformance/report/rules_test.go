@@ -56,7 +56,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// What depends on a size that was granted differs only where the size does, or where an older record does not show it.
+// What depends on a size that was granted differs only where the size does, or where an older
+// record does not show it.
 func TestGrantedSize(t *testing.T) {
 	r := rules(t, `{case: RC-001, step: "filled*", compare: granted, on: room, because: b}`)
 	step := func(name string, got any) Observation {

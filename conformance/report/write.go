@@ -59,9 +59,10 @@ type junitMessage struct {
 	Text    string `xml:",chardata"`
 }
 
-// WriteJUnit writes the run for tools that read JUnit: a suite for each area. A case has what it saw as its output, and
-// a failed one the line of its check and the command that runs it again, which again returns (nil: none). Times are
-// those of the target's clock, which is virtual on a simulator.
+// WriteJUnit writes the run for tools that read JUnit: a suite for each area. A case has what it
+// saw as its output, and a failed one the line of its check and the command that runs it again,
+// which again returns (nil: none). Times are those of the target's clock, which is virtual on a
+// simulator.
 func (r *Run) WriteJUnit(w io.Writer, again func(id string) string) error {
 	out := junitSuites{Name: plain.Line("conform " + r.Target.Kind)}
 	for i := 0; i < len(r.Cases); {

@@ -15,9 +15,10 @@ import (
 	"github.com/rdmasim/rdmasim/roce/pcap"
 )
 
-// JoinCaptures writes the captures ID.pcapng of the cases in dir as one capture (pcapng, one section). Each case keeps
-// interfaces of its own, which are named after it, because time begins again with each case. A case without a capture
-// is left out; from that of a killed case the complete packets are taken.
+// JoinCaptures writes the captures ID.pcapng of the cases in dir as one capture (pcapng, one
+// section). Each case keeps interfaces of its own, which are named after it, because time begins
+// again with each case. A case without a capture is left out; from that of a killed case the
+// complete packets are taken.
 func JoinCaptures(w io.Writer, dir string, cases []report.Case) error {
 	var interfaces []pcap.Interface
 	first := map[string]int{} // interface of a case's first port
@@ -98,9 +99,9 @@ func eachPacket(dir, id string, f func(pcap.Packet) error) (*pcap.Reader, error)
 	}
 }
 
-// JoinTraces writes the timelines ID.trace of the cases in dir as one (Trace Event JSON). The processes of each case
-// are named after it and numbered apart. It holds one event in memory at a time, because timelines of the whole suite
-// have millions.
+// JoinTraces writes the timelines ID.trace of the cases in dir as one (Trace Event JSON). The
+// processes of each case are named after it and numbered apart. It holds one event in memory at a
+// time, because timelines of the whole suite have millions.
 func JoinTraces(w io.Writer, dir string, cases []report.Case) error {
 	out := bufio.NewWriter(w)
 	_, _ = out.WriteString(`{"displayTimeUnit":"ns","traceEvents":[`) // an error stays until Flush

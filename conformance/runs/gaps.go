@@ -20,9 +20,10 @@ type Gaps struct {
 // Gap is a case that none of several runs has run, with the reason that the first record gives.
 type Gap struct{ ID, Why string }
 
-// FindGaps lists the items that are not-run in each record, or in none of them. A case whose call was refused
-// (unsupported) has run. Items that need one of the capabilities in lacks are only counted, in Apart. The error is the
-// first of the records, or says that no item needs one of lacks.
+// FindGaps lists the items that are not-run in each record, or in none of them. A case whose call
+// was refused (unsupported) has run. Items that need one of the capabilities in lacks are only
+// counted, in Apart. The error is the first of the records, or says that no item needs one of
+// lacks.
 func FindGaps(items []conformance.Item, lacks []string, records iter.Seq2[*report.Run, error]) (*Gaps, error) {
 	for _, token := range lacks {
 		if !slices.ContainsFunc(items, func(i conformance.Item) bool { return slices.Contains(i.Entry.Needs, token) }) {

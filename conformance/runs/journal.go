@@ -12,17 +12,18 @@ import (
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
 )
 
-// Journal keeps the finished cases of a run in a file beside its report until the report is written. The methods
-// declared here, but for Path, do nothing on a nil *Journal, which stands for a run whose report is not a file.
+// Journal keeps the finished cases of a run in a file beside its report until the report is
+// written. The methods declared here, but for Path, do nothing on a nil *Journal, which stands for
+// a run whose report is not a file.
 type Journal struct {
 	*report.Journal
 	path   string
 	failed bool
 }
 
-// OpenJournal creates the journal of the report file of. On hardware each case is made durable (fsync), because it may
-// have taken minutes, and the card may not repeat it; on the simulator that happens once a second. The error says if
-// another run writes the same report.
+// OpenJournal creates the journal of the report file of. On hardware each case is made durable
+// (fsync), because it may have taken minutes, and the card may not repeat it; on the simulator that
+// happens once a second. The error says if another run writes the same report.
 func OpenJournal(ctx context.Context, of string, hardware bool) (*Journal, error) {
 	path, sync := of+report.JournalSuffix, time.Second
 	if hardware {
@@ -38,8 +39,8 @@ func OpenJournal(ctx context.Context, of string, hardware bool) (*Journal, error
 	return &Journal{Journal: j, path: path}, nil
 }
 
-// Begin writes the record of the run before its cases. Only the first error of the journal is returned: the run may go
-// on without it, because its report may still be written.
+// Begin writes the record of the run before its cases. Only the first error of the journal is
+// returned: the run may go on without it, because its report may still be written.
 func (j *Journal) Begin(run *report.Run) error {
 	if j == nil {
 		return nil
@@ -95,8 +96,8 @@ func (j *Journal) Leave() {
 // Path returns the file name of the journal.
 func (j *Journal) Path() string { return j.path }
 
-// Where returns a clause that says which file has the cases of a run without a report, or "" if none has, or the
-// report has them.
+// Where returns a clause that says which file has the cases of a run without a report, or "" if
+// none has, or the report has them.
 func (j *Journal) Where() string {
 	if j == nil || j.Journal == nil || j.Cases() == 0 {
 		return ""
@@ -117,9 +118,9 @@ type Recovery struct {
 	log *outfile.Log
 }
 
-// Recover reads the journal at path, of a run that was killed, to write its record to the file into. The error says
-// that the run still goes on, that the journal has no case or is damaged, or that into exists and is not the record of
-// an interrupted run.
+// Recover reads the journal at path, of a run that was killed, to write its record to the file
+// into. The error says that the run still goes on, that the journal has no case or is damaged, or
+// that into exists and is not the record of an interrupted run.
 func Recover(ctx context.Context, path, into string) (*Recovery, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, err

@@ -19,8 +19,8 @@ type Demands struct {
 // NoBaseline is the finding of a run that no baseline could be compared with.
 const NoBaseline = "no --baseline has this kind of device"
 
-// Judge adds to run.Findings what is wrong with the run as a whole, by the policy of its target, the ledger of
-// deviations and the demands. It does not judge an interrupted run.
+// Judge adds to run.Findings what is wrong with the run as a whole, by the policy of its target,
+// the ledger of deviations and the demands. It does not judge an interrupted run.
 func Judge(run *report.Run, policy *conformance.Policy, ledger *report.Ledger, d Demands) {
 	if run.Incomplete {
 		return

@@ -12,10 +12,10 @@ import (
 	"github.com/rdmasim/rdmasim/conformance/report"
 )
 
-// Merge joins the records of all parts of a run, in any order, and judges the run as a whole: the result is the record
-// that the undivided run would have had. read returns the text of the file names[i] and is called once for each. The
-// errors name files that are not parts of one run, or that contradict each other, or say which parts are missing.
-// Merge finds out d.Whole itself.
+// Merge joins the records of all parts of a run, in any order, and judges the run as a whole: the
+// result is the record that the undivided run would have had. read returns the text of the file
+// names[i] and is called once for each. The errors name files that are not parts of one run, or
+// that contradict each other, or say which parts are missing. Merge finds out d.Whole itself.
 func Merge(items []conformance.Item, names []string, read func(i int) ([]byte, error), d Demands) (*report.Run, error) {
 	var all []*report.Run
 	var parts []string
@@ -69,7 +69,8 @@ func sameRun(a, b *report.Run) error {
 	return nil
 }
 
-// sameTwice refuses a part that is there twice and not the same: one of them would hide what the other saw.
+// sameTwice refuses a part that is there twice and not the same: one of them would hide what the
+// other saw.
 func sameTwice(names, parts []string, all []*report.Run) error {
 	first := map[string]int{}
 	for i, p := range parts {

@@ -8,20 +8,23 @@ import (
 	"strings"
 )
 
-// Entries of the environment of a record of a part of a run. PartKey says which part it is: "1/4". WholeKey has the
-// hash of what the whole run consists of (Hash): parts of another choice of cases have the same numbers.
+// Entries of the environment of a record of a part of a run. PartKey says which part it is: "1/4".
+// WholeKey has the hash of what the whole run consists of (Hash): parts of another choice of cases
+// have the same numbers.
 const (
 	PartKey  = "shard"
 	WholeKey = "shard_of"
 )
 
-// Part is part Index, counted from 0, of a run that is divided into Parts; the zero value is the whole run.
+// Part is part Index, counted from 0, of a run that is divided into Parts; the zero value is the
+// whole run.
 type Part struct{ Index, Parts int }
 
 // String returns the part in the form of --shard, such as "1/4".
 func (p Part) String() string { return fmt.Sprintf("%d/%d", p.Index, p.Parts) }
 
-// Of returns the items that belong to part p: every p.Parts-th, from p.Index on. The zero Part has all.
+// Of returns the items that belong to part p: every p.Parts-th, from p.Index on. The zero Part has
+// all.
 func Of[T any](p Part, all []T) []T {
 	if p.Parts == 0 {
 		return all
@@ -33,8 +36,8 @@ func Of[T any](p Part, all []T) []T {
 	return some
 }
 
-// Hash returns 16 hexadecimal digits that identify what a whole run consists of: its cases or mutants, and the
-// settings that choose what is done with them.
+// Hash returns 16 hexadecimal digits that identify what a whole run consists of: its cases or
+// mutants, and the settings that choose what is done with them.
 func Hash(names []string, settings ...any) string {
 	h := sha256.New()
 	fmt.Fprintln(h, settings...)
@@ -44,12 +47,13 @@ func Hash(names []string, settings ...any) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// mostNamedParts bounds the missing parts that are named: a record says by itself how many there are.
+// mostNamedParts bounds the missing parts that are named: a record says by itself how many there
+// are.
 const mostNamedParts = 20
 
-// CheckParts returns an error if parts of a run are missing or belong to different divisions. parts[i] is the part,
-// such as "1/4", that the file names[i] holds. A part that is there twice, as after a task that ran again, counts
-// once.
+// CheckParts returns an error if parts of a run are missing or belong to different divisions.
+// parts[i] is the part, such as "1/4", that the file names[i] holds. A part that is there twice, as
+// after a task that ran again, counts once.
 func CheckParts(names, parts []string) error {
 	have := map[Part]string{}
 	n := 0

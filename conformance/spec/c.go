@@ -14,9 +14,10 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// C is a running case: the thread in which its body runs, its testbed, and the checks. A check such as Errno, Status,
-// Equal or True holds if the value is as expected, or as the ledger predicts (Deviation); otherwise it fails the case
-// and ends its thread. Other threads of the case get their own view with On.
+// C is a running case: the thread in which its body runs, its testbed, and the checks. A check such
+// as Errno, Status, Equal or True holds if the value is as expected, or as the ledger predicts
+// (Deviation); otherwise it fails the case and ends its thread. Other threads of the case get their
+// own view with On.
 type C struct {
 	T  verbs.Thread
 	TB verbs.Testbed
@@ -71,7 +72,8 @@ type Result struct {
 // returns.
 type Running struct{ run *run }
 
-// NewRunning prepares the execution of a case. ledger holds the deviations that are predicted for the case.
+// NewRunning prepares the execution of a case. ledger holds the deviations that are predicted for
+// the case.
 func NewRunning(id string, seed uint64, ledger ...Deviation) *Running {
 	return &Running{&run{id: id, rand: NewRand(seed), ledger: ledger}}
 }
@@ -79,13 +81,13 @@ func NewRunning(id string, seed uint64, ledger ...Deviation) *Running {
 // SetFull sets whether the case runs at the length that the catalogue demands.
 func (r *Running) SetFull(v bool) { r.run.full = v }
 
-// OnFailure sets a function that is called when the case ends early. It is called in the thread of the check, before
-// that thread ends; skip is how many calls above f the line of the case is. It is called at most once, never after
-// Result has returned, and must not use the case.
+// OnFailure sets a function that is called when the case ends early. It is called in the thread of
+// the check, before that thread ends; skip is how many calls above f the line of the case is. It is
+// called at most once, never after Result has returned, and must not use the case.
 func (r *Running) OnFailure(f func(v Verdict, skip int)) { r.run.failed = f }
 
-// Scale returns a number of repetitions: in a full run the catalogue's, otherwise the short one, so that the suite
-// stays short. The case should record the number.
+// Scale returns a number of repetitions: in a full run the catalogue's, otherwise the short one, so
+// that the suite stays short. The case should record the number.
 func (c *C) Scale(short, catalogue int) int {
 	if c.run.full {
 		return catalogue
@@ -93,8 +95,8 @@ func (c *C) Scale(short, catalogue int) int {
 	return short
 }
 
-// Execute runs body in thread t and then the functions that it deferred. A failed check is in the result; any other
-// panic is passed on.
+// Execute runs body in thread t and then the functions that it deferred. A failed check is in the
+// result; any other panic is passed on.
 func (r *Running) Execute(t verbs.Thread, tb verbs.Testbed, body func(*C)) {
 	c := newC(r.run, t, tb)
 	c.guard(func() { c.Within(func() { body(c) }) })
@@ -188,7 +190,8 @@ func (c *C) Device() verbs.Device {
 	return devs[0]
 }
 
-// Open opens the first device and closes it when the case ends. It fails the case if either is refused.
+// Open opens the first device and closes it when the case ends. It fails the case if either is
+// refused.
 func (c *C) Open() verbs.Context {
 	ctx, err := c.Device().Open(c.T)
 	c.must("open device", err)
@@ -215,9 +218,9 @@ func (c *C) Observe(step string, value any) {
 	c.record(report.Observation{Step: step, Kind: "value", Got: value})
 }
 
-// ObservePlatform records, without judging it, a value that depends on the machine or its kernel and not on RDMA, such
-// as the number of processors or what the kernel reserves for itself. Two kinds of platform may differ in it, also a
-// simulator and hardware.
+// ObservePlatform records, without judging it, a value that depends on the machine or its kernel
+// and not on RDMA, such as the number of processors or what the kernel reserves for itself. Two
+// kinds of platform may differ in it, also a simulator and hardware.
 func (c *C) ObservePlatform(step string, value any) {
 	c.record(report.Observation{Step: step, Kind: report.KindPlatform, Got: value})
 }
@@ -229,8 +232,8 @@ func (c *C) KeepFrames(frames []verbs.WireFrame) {
 	c.run.frames = append(c.run.frames, frames...)
 }
 
-// Hold takes something of which a case has only one, such as the tap of its wire. ok is false, and release nil, if it
-// is taken already.
+// Hold takes something of which a case has only one, such as the tap of its wire. ok is false, and
+// release nil, if it is taken already.
 func (c *C) Hold(what string) (release func(), ok bool) {
 	c.run.mu.Lock()
 	defer c.run.mu.Unlock()
@@ -263,14 +266,14 @@ func (c *C) fail(step, format string, a ...any) {
 	c.end(report.Fail, step, step+": "+fmt.Sprintf(format, a...))
 }
 
-// Integrityf ends the case without a verdict on the target, because its capture is not complete. It ends the calling
-// thread.
+// Integrityf ends the case without a verdict on the target, because its capture is not complete. It
+// ends the calling thread.
 func (c *C) Integrityf(format string, a ...any) {
 	c.end(report.Integrity, "", fmt.Sprintf(format, a...))
 }
 
-// Errorf ends the case without a verdict on the target, because the suite or the testbed could not do its part. It
-// ends the calling thread.
+// Errorf ends the case without a verdict on the target, because the suite or the testbed could not
+// do its part. It ends the calling thread.
 func (c *C) Errorf(format string, a ...any) { c.end(report.Error, "", fmt.Sprintf(format, a...)) }
 
 func (c *C) record(o report.Observation) {
@@ -308,11 +311,13 @@ func (r *run) conclude(v Verdict, skip int) {
 	}
 }
 
-// caller returns the line of the case at which a check stands, followed by that of the check where a helper of the
-// case's package has it, and how many calls the former is above a function that the caller of caller calls.
+// caller returns the line of the case at which a check stands, followed by that of the check where
+// a helper of the case's package has it, and how many calls the former is above a function that the
+// caller of caller calls.
 //
-// The outermost function that is not the framework's is the body of the case or of one of its threads. The line is the
-// innermost one in that function or in a function literal of it, which the kit may have called.
+// The outermost function that is not the framework's is the body of the case or of one of its
+// threads. The line is the innermost one in that function or in a function literal of it, which the
+// kit may have called.
 func caller() (where string, skip int) {
 	pcs := make([]uintptr, maxCalls)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])

@@ -34,8 +34,8 @@ func (c *C) Errno(step string, err error, want syscall.Errno) {
 	c.check(report.Observation{Step: step, Kind: "errno", Got: got, Want: verbs.ErrnoName(want)}, got, err, match.HaveErrno(want))
 }
 
-// ErrnoIn records the errno of err and fails the case unless it is one of set, where 0 is success. It returns the
-// errno.
+// ErrnoIn records the errno of err and fails the case unless it is one of set, where 0 is success.
+// It returns the errno.
 func (c *C) ErrnoIn(step string, err error, set ...syscall.Errno) syscall.Errno {
 	names := make([]string, len(set))
 	for i, e := range set {
@@ -96,7 +96,8 @@ func (c *C) Status(step string, wc verbs.WC, want verbs.WCStatus) {
 	c.check(o, wc.Status.String(), wc, match.HaveStatus(want))
 }
 
-// StatusIn records the completion and fails the case unless its status is one of set. It returns the status.
+// StatusIn records the completion and fails the case unless its status is one of set. It returns
+// the status.
 func (c *C) StatusIn(step string, wc verbs.WC, set ...verbs.WCStatus) verbs.WCStatus {
 	names := make([]string, len(set))
 	for i, s := range set {
@@ -107,8 +108,8 @@ func (c *C) StatusIn(step string, wc verbs.WC, set ...verbs.WCStatus) verbs.WCSt
 	return wc.Status
 }
 
-// Equal records got and fails the case unless got and want are deeply equal. Byte slices are recorded by length and
-// digest.
+// Equal records got and fails the case unless got and want are deeply equal. Byte slices are
+// recorded by length and digest.
 func (c *C) Equal(step string, got, want any) {
 	o := report.Observation{Step: step, Kind: "value", Got: plain(got), Want: plain(want)}
 	if c.judge(o, fmt.Sprint(plain(got)), reflect.DeepEqual(got, want)) {
@@ -117,7 +118,8 @@ func (c *C) Equal(step string, got, want any) {
 	c.fail(step, "%s", unequal(got, want))
 }
 
-// True records ok and fails the case unless it is true; the message says what was expected and what was seen.
+// True records ok and fails the case unless it is true; the message says what was expected and what
+// was seen.
 func (c *C) True(step string, ok bool, format string, a ...any) {
 	o := report.Observation{Step: step, Kind: "check", Got: ok, Want: true}
 	if !c.judge(o, strconv.FormatBool(ok), ok) {

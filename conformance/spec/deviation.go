@@ -7,9 +7,10 @@ import (
 	"github.com/rdmasim/rdmasim/conformance/report"
 )
 
-// Deviation is what a ledger predicts for one step of a case: the errno, completion status or value that the target
-// gives instead of the expected one, or "false" for a condition. It replaces the expectation and never removes the
-// check. Sometimes marks what depends on chance: the target may also do what is expected.
+// Deviation is what a ledger predicts for one step of a case: the errno, completion status or value
+// that the target gives instead of the expected one, or "false" for a condition. It replaces the
+// expectation and never removes the check. Sometimes marks what depends on chance: the target may
+// also do what is expected.
 type Deviation struct {
 	ID, Step, Got string
 	Sometimes     bool

@@ -10,9 +10,10 @@ import (
 	"github.com/rdmasim/rdmasim/conformance/report"
 )
 
-// Expect is Gomega's Expect for cases: it takes Gomega's matchers, and a failure fails the case with their message. It
-// has no step, so the ledger cannot predict it. It imports only Gomega's types: the package itself would link
-// character sets, HTML and YAML into every program that has a case.
+// Expect is Gomega's Expect for cases: it takes Gomega's matchers, and a failure fails the case
+// with their message. It has no step, so the ledger cannot predict it. It imports only Gomega's
+// types: the package itself would link character sets, HTML and YAML into every program that has a
+// case.
 //
 // As with Gomega, the values after the first must be nil or zero.
 func (c *C) Expect(actual any, extra ...any) types.Assertion {
@@ -77,7 +78,8 @@ func (a *assertion) match1(m types.GomegaMatcher, want bool) string {
 	return m.NegatedFailureMessage(actual)
 }
 
-// description is what the caller says of a check: a function that returns it, or a format and its values.
+// description is what the caller says of a check: a function that returns it, or a format and its
+// values.
 func description(words []any) string {
 	if len(words) == 0 {
 		return ""

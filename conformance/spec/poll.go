@@ -27,21 +27,23 @@ type Polling struct {
 	interval     time.Duration
 }
 
-// Eventually returns a Polling of a value that must match in time, by default within 1 s, looked at every 10 ms.
-// Gomega's Eventually cannot be used in a case: it waits on the wall clock, which Gomega does not let its callers
-// replace, and while it waits no time passes on a simulated testbed. This one sleeps in the case's thread and takes
-// the same matchers.
+// Eventually returns a Polling of a value that must match in time, by default within 1 s, looked at
+// every 10 ms. Gomega's Eventually cannot be used in a case: it waits on the wall clock, which
+// Gomega does not let its callers replace, and while it waits no time passes on a simulated
+// testbed. This one sleeps in the case's thread and takes the same matchers.
 //
-// If actual is a function without arguments, it is called for each look; if it returns more than one value, the others
-// must be nil or zero, as with Gomega. It can return gomega.StopTrying or gomega.TryAgainAfter, or call their Now.
+// If actual is a function without arguments, it is called for each look; if it returns more than
+// one value, the others must be nil or zero, as with Gomega. It can return gomega.StopTrying or
+// gomega.TryAgainAfter, or call their Now.
 //
-// Waiting records no observation, because the number of looks differs from target to target. A check of its own can
-// record the value afterwards.
+// Waiting records no observation, because the number of looks differs from target to target. A
+// check of its own can record the value afterwards.
 func (c *C) Eventually(step string, actual any) *Polling {
 	return &Polling{c: c, step: step, actual: actual, timeout: eventuallyTimeout, interval: pollingInterval}
 }
 
-// Consistently returns a Polling of a value that must match at every look, by default for 100 ms, every 10 ms.
+// Consistently returns a Polling of a value that must match at every look, by default for 100 ms,
+// every 10 ms.
 func (c *C) Consistently(step string, actual any) *Polling {
 	return &Polling{c: c, step: step, actual: actual, consistently: true, timeout: consistentlyTimeout, interval: pollingInterval}
 }
@@ -52,7 +54,8 @@ func (p *Polling) Within(d time.Duration) *Polling { p.timeout = d; return p }
 // ProbeEvery sets how long the thread sleeps between two looks, and returns p.
 func (p *Polling) ProbeEvery(d time.Duration) *Polling { p.interval = d; return p }
 
-// Should looks until the value matches, or for Consistently until time is up, and fails the case otherwise.
+// Should looks until the value matches, or for Consistently until time is up, and fails the case
+// otherwise.
 func (p *Polling) Should(m types.GomegaMatcher) { p.match(m, true) }
 
 // ShouldNot does what Should does for a value that must not match.

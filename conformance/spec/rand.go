@@ -31,8 +31,8 @@ func (r *Rand) Bytes(n int) []byte {
 	return p
 }
 
-// SeedOf returns the seed of a case: a hash of the run's seed and the case's ID, so that a record does not depend on
-// which other cases run, or in which order.
+// SeedOf returns the seed of a case: a hash of the run's seed and the case's ID, so that a record
+// does not depend on which other cases run, or in which order.
 func SeedOf(run uint64, id string) uint64 {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d/%s", run, id))
 	seed, err := strconv.ParseUint(hex.EncodeToString(sum[:8]), 16, 64)

@@ -32,7 +32,8 @@ type BedOptions struct {
 	Needs []string
 	// Full runs long cases at the length that the catalogue demands.
 	Full bool
-	// Lockstep lets simulated programs yield at every step, which is slower and gives the same bytes.
+	// Lockstep lets simulated programs yield at every step, which is slower and gives the same
+	// bytes.
 	Lockstep bool
 	// Pcap and Trace are files to write the frames and the timeline to; empty: none.
 	Pcap, Trace string
@@ -53,23 +54,23 @@ type Bed interface {
 	Close() error
 }
 
-// ExactTime is the capability of a testbed whose clock is virtual. The clock stands still while nothing happens, so a
-// case takes the same time in every run, and that time is part of its record.
+// ExactTime is the capability of a testbed whose clock is virtual. The clock stands still while
+// nothing happens, so a case takes the same time in every run, and that time is part of its record.
 const ExactTime = "exact time"
 
-// Recorder is implemented by testbeds that record the link during a case that does not tap it. Recorded returns the
-// frames after Run has returned, or nil if nothing was recorded.
+// Recorder is implemented by testbeds that record the link during a case that does not tap it.
+// Recorded returns the frames after Run has returned, or nil if nothing was recorded.
 type Recorder interface{ Recorded() []verbs.WireFrame }
 
-// Restarter is implemented by targets that a case can leave unusable until the process ends: if NeedsRestart returns
-// true after a case, a new process runs the rest.
+// Restarter is implemented by targets that a case can leave unusable until the process ends: if
+// NeedsRestart returns true after a case, a new process runs the rest.
 type Restarter interface{ NeedsRestart() bool }
 
 // Chooser is implemented by targets that choose a device; Chosen says which.
 type Chooser interface{ Chosen() string }
 
-// Variant is implemented by testbeds that can be changed to meet the needs of a case; Changed names the parameters
-// that were changed.
+// Variant is implemented by testbeds that can be changed to meet the needs of a case; Changed names
+// the parameters that were changed.
 type Variant interface{ Changed() []string }
 
 // Suite is a list of cases in the order of registration.

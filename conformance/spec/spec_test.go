@@ -89,7 +89,8 @@ func TestFailureSaysWhatAndWhere(t *testing.T) {
 // expectTwo is a helper of cases, beside them.
 func expectTwo(c *spec.C, n int) { c.Equal("two", n, 2) }
 
-// The line is that of the case, also where the check stands in a helper or in what the kit calls back.
+// The line is that of the case, also where the check stands in a helper or in what the kit calls
+// back.
 func TestWhereIsTheLineOfTheCase(t *testing.T) {
 	line := func() int { _, _, n, _ := runtime.Caller(1); return n }
 	want := 0

@@ -16,8 +16,8 @@ const (
 	mostBytes   = 16 // in hexadecimal; more are a digest
 )
 
-// Words returns a value as messages of cases show it: flags and enumerations of the verbs API by their names, long
-// byte slices as digests, long lists by their first members.
+// Words returns a value as messages of cases show it: flags and enumerations of the verbs API by
+// their names, long byte slices as digests, long lists by their first members.
 func Words(v any) string {
 	if s, ok := verbs.Words(v); ok {
 		return s
@@ -100,7 +100,8 @@ func differences(out []string, at string, got, want reflect.Value) []string {
 	return append(out, sentence(at, shown(got), shown(want), false))
 }
 
-// fields lists the exported fields that differ. A structure that differs in others only is shown whole.
+// fields lists the exported fields that differ. A structure that differs in others only is shown
+// whole.
 func fields(out []string, at string, got, want reflect.Value) []string {
 	n := len(out)
 	for i := range got.NumField() {

@@ -229,7 +229,8 @@ func noResize(c *spec.C) {
 	c.ErrnoIn("modify_srq to fewer", s.Modify(c.T, verbs.SRQAttr{MaxWR: 8}, verbs.SRQMaskMaxWR), syscall.EINVAL, syscall.EOPNOTSUPP)
 }
 
-// resize makes an SRQ smaller than what is posted to it, which is refused and changes nothing, and then as small as that.
+// resize makes an SRQ smaller than what is posted to it, which is refused and changes nothing, and
+// then as small as that.
 func resize(c *spec.C) {
 	const posted = 8
 	e := kit.Open(c)

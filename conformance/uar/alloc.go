@@ -130,8 +130,8 @@ func freeSingleton(c *spec.C) {
 	c.Equal("still the singleton", again.PageID == handles[0].Info().PageID, true)
 }
 
-// foreignPage rings for a QP on a page of its context that is not its own and on one of another context,
-// which is what another process has, and last on its own.
+// foreignPage rings for a QP on a page of its context that is not its own and on one of another
+// context, which is what another process has, and last on its own.
 func foreignPage(c *spec.C) {
 	e := kit.Open(c)
 	p := e.Pair(c, kit.Default())

@@ -41,7 +41,8 @@ func operations(c *spec.C) {
 			}
 			c.Status(step, p.A.PostAndPoll(c, wr), verbs.WCSuccess)
 			if op == verbs.WRRDMAWrite {
-				// Its own completion says nothing of the other end; that of a message behind it does.
+				// Its own completion says nothing of the other end; that of a message behind it
+				// does.
 				p.B.RecvInto(c, 99)
 				c.Status("message behind it", p.A.PostAndPoll(c, kit.Send(99)), verbs.WCSuccess)
 				kit.ExpectSuccess(c, p.B.RecvCQ, 1)

@@ -46,7 +46,8 @@ func atomicWriteLink(c *spec.C, e *kit.Env, other *kit.OtherProcess) *link {
 	return join(c, e, other, o, func(*verbs.QPAttr) {})
 }
 
-// postAtomicWrite posts an ATOMIC WRITE of 8 equal bytes by a key to the beginning of the far buffer.
+// postAtomicWrite posts an ATOMIC WRITE of 8 equal bytes by a key to the beginning of the far
+// buffer.
 func (l *link) postAtomicWrite(c *spec.C, key uint32, v byte) {
 	x := l.a.QPEx(c)
 	x.WRStart(c.T)

@@ -88,7 +88,8 @@ func (l *link) refused(c *spec.C, r verbs.WireRule, wr verbs.SendWR, n uint32) {
 	c.Equal("state", l.a.QueryState(c), verbs.QPSErr)
 }
 
-// Offsets before the base transport header: IPv4 and IPv6 headers end with the destination address, 8 bytes of UDP before it.
+// Offsets before the base transport header: IPv4 and IPv6 headers end with the destination address,
+// 8 bytes of UDP before it.
 const (
 	atLastOfDestination = -9
 	atTTL               = -20 // of IPv4
@@ -101,8 +102,8 @@ func otherDestination(c *spec.C) {
 	l.ignored(c, l.edited(c, verbs.ByteEdit{Offset: atLastOfDestination, Value: l.far.Process.GID[15] ^ 0x40}))
 }
 
-// changedOnTheWay changes a byte of a packet's headers, one after the other, and leaves the ICRC as it was: the packet is dropped and
-// sent again. The TTL, which routers change, is not covered.
+// changedOnTheWay changes a byte of a packet's headers, one after the other, and leaves the ICRC as
+// it was: the packet is dropped and sent again. The TTL, which routers change, is not covered.
 func changedOnTheWay(c *spec.C) {
 	l := connect(c, options(c))
 	covered := []int{atOpcode, 1, atPKey, atPKey + 1, atDestQP, atDestQP + 2, 8, 9, 11, roce.BTHSize, roce.BTHSize + 7, roce.BTHSize + 8, roce.BTHSize + 15}
@@ -118,7 +119,8 @@ func changedOnTheWay(c *spec.C) {
 	l.changedOnce(c, n, at, true)
 }
 
-// changedOnce sends the nth packet with one byte changed, and says whether it is to be taken at once.
+// changedOnce sends the nth packet with one byte changed, and says whether it is to be taken at
+// once.
 func (l *link) changedOnce(c *spec.C, n uint32, at int, taken bool) {
 	var was byte
 	packets := kit.Tap(c, func() { l.postSuccessfully(c, l.write(1, 64)) })

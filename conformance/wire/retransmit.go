@@ -137,7 +137,8 @@ func timerRestarts(c *spec.C) {
 	c.Equal("PSNs sent", l.psns(l.requests(packets)), countUpTo(0, int(n)-1))
 }
 
-// longestStep is longer than the first wait of adaptive retransmission may be, of which 71.4 ms are published.
+// longestStep is longer than the first wait of adaptive retransmission may be, of which 71.4 ms are
+// published.
 const longestStep = 100 * time.Millisecond
 
 // ghost has an acknowledgement name a PSN that was never sent: it counts for nothing, and the

@@ -9,8 +9,9 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// vlan connects by the addresses of VLAN interfaces: the tag has the VLAN of the source GID's interface
-// and the service level of the path as its priority. Beside it, by the interface below, frames have no tag.
+// vlan connects by the addresses of VLAN interfaces: the tag has the VLAN of the source GID's
+// interface and the service level of the path as its priority. Beside it, by the interface below,
+// frames have no tag.
 func vlan(c *spec.C) {
 	control, ok := c.TB.(verbs.VLANControl)
 	if !ok {

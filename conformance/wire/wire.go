@@ -253,8 +253,8 @@ func (l *link) sentAgain(c *spec.C, after time.Duration) {
 	c.ObservePlatform("sent again by", by)
 }
 
-// unanswered waits for a part of the timer while an answer is lost. Where the timer may be a few milliseconds an answer to what it sends
-// again may come before this thread runs on.
+// unanswered waits for a part of the timer while an answer is lost. Where the timer may be a few
+// milliseconds an answer to what it sends again may come before this thread runs on.
 func (l *link) unanswered(c *spec.C, part int) {
 	if l.ack.Adapts {
 		c.T.Sleep(l.ack.Least / time.Duration(part))

@@ -10,7 +10,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs/player"
 )
 
-// service is two processes on one host that receive through a target QP, and a sender of the case's process.
+// service is two processes on one host that receive through a target QP, and a sender of the case's
+// process.
 type service struct {
 	*kit.Env
 	c       *spec.C
@@ -28,7 +29,8 @@ const (
 	receives = 8
 )
 
-// serve starts both processes, of which the first makes the target QP. The second opens it if shares is set.
+// serve starts both processes, of which the first makes the target QP. The second opens it if
+// shares is set.
 func serve(c *spec.C, shares bool) *service {
 	e := kit.Open(c)
 	s := &service{Env: e, c: c, creator: kit.JoinXRC(c, domainFile, receives), second: kit.JoinXRC(c, domainFile, receives), mem: e.Buffer(c, message, kit.AllAccess)}
@@ -179,7 +181,8 @@ func modifyIsShared(c *spec.C) {
 	other.Kill(c)
 }
 
-// twoHandles has one process open a target that it made once more: it lives until both handles are destroyed.
+// twoHandles has one process open a target that it made once more: it lives until both handles are
+// destroyed.
 func twoHandles(c *spec.C) {
 	s := serve(c, false)
 	h := s.creator.OpenTarget(c, s.target)

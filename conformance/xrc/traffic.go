@@ -183,7 +183,8 @@ func paged(c *spec.C) {
 	}
 }
 
-// pagedOperations has neither end touch what the device reads and writes for each operation before it does.
+// pagedOperations has neither end touch what the device reads and writes for each operation before
+// it does.
 func pagedOperations(c *spec.C) {
 	const size = 3 * kit.Page
 	p := kit.NewXRCPair(c, kit.Default())
@@ -221,7 +222,8 @@ func pagedAtomics(c *spec.C) {
 	c.Equal("what is there", to.Word(c, at), uint64(9))
 }
 
-// emptySRQ has the target answer RNR until a receive comes, and the sender give up where it may not wait.
+// emptySRQ has the target answer RNR until a receive comes, and the sender give up where it may not
+// wait.
 func emptySRQ(c *spec.C) {
 	o := kit.Default()
 	o.RNRRetry, o.MinRNRTimer = 7, 1
@@ -255,7 +257,8 @@ func atomics(c *spec.C) {
 	kit.ExpectNoCompletion(c, s.CQ, time.Millisecond)
 }
 
-// operations posts each operation of a reliable connection, of one packet and of several, and checks what it did.
+// operations posts each operation of a reliable connection, of one packet and of several, and
+// checks what it did.
 func operations(c *spec.C, p *kit.XRCPair, s *kit.XRCSRQ, post func(w verbs.SendWR)) {
 	const size = 5000
 	from, to := p.Buffer(c, size, kit.AllAccess), p.Buffer(c, size, kit.AllAccess)
@@ -434,7 +437,8 @@ func srqChanges(c *spec.C) {
 	}
 }
 
-// overtaken posts READs through the SRQ of one PD, of which the later wait for their turn, and writes through that of another behind them.
+// overtaken posts READs through the SRQ of one PD, of which the later wait for their turn, and
+// writes through that of another behind them.
 func overtaken(c *spec.C) {
 	const size = 64 << 10
 	e := kit.Open(c)

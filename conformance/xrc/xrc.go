@@ -1,4 +1,5 @@
-// Package xrc holds the cases of area XRC: domains, target QPs that processes share, and SRQs that packets name.
+// Package xrc holds the cases of area XRC: domains, target QPs that processes share, and SRQs that
+// packets name.
 package xrc
 
 import (

@@ -1,5 +1,5 @@
-// Package calibrate compares the simulator with published figures, fits values of profiles to them or to what a card measured,
-// and finds the values that a result depends on.
+// Package calibrate compares the simulator with published figures, fits values of profiles to them
+// or to what a card measured, and finds the values that a result depends on.
 package calibrate
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
-// Calibration says which values are fitted, and to what. Groups are fitted one after the other, each with the values
-// that the groups before it have given.
+// Calibration says which values are fitted, and to what. Groups are fitted one after the other,
+// each with the values that the groups before it have given.
 type Calibration struct {
 	Groups []FitGroup `yaml:"groups" required:"true" help:"groups of values that are fitted together, in this order"`
 
@@ -33,7 +33,8 @@ type FitGroup struct {
 	Parameters []Parameter `yaml:"parameters" required:"true"`
 }
 
-// Parameter is a value that is fitted: of a stored profile, or of the scenario of a validation file.
+// Parameter is a value that is fitted: of a stored profile, or of the scenario of a validation
+// file.
 type Parameter struct {
 	Profile string `yaml:"profile" help:"stored profile whose file gives the value"`
 	File    string `yaml:"file" help:"validation file whose scenario has the value, instead of profile"`

@@ -20,8 +20,8 @@ import (
 	"github.com/rdmasim/rdmasim/internal/cli/outfile"
 )
 
-// runCache keeps what runs gave, by their content: in memory, and if it has a file there too, so that a fit that was
-// interrupted goes on where it was.
+// runCache keeps what runs gave, by their content: in memory, and if it has a file there too, so
+// that a fit that was interrupted goes on where it was.
 type runCache struct {
 	mu    sync.Mutex
 	known map[string]map[string]float64
@@ -35,8 +35,9 @@ type cachedRun struct {
 	Metrics map[string]float64 `json:"metrics"`
 }
 
-// openRunCache opens the cache in a folder, which is made if it is not there; "" is memory only. Another build of the
-// program has a file of its own, since the simulator may have changed; files of other builds are removed.
+// openRunCache opens the cache in a folder, which is made if it is not there; "" is memory only.
+// Another build of the program has a file of its own, since the simulator may have changed; files
+// of other builds are removed.
 func openRunCache(ctx context.Context, dir string) (*runCache, error) {
 	c := &runCache{known: map[string]map[string]float64{}}
 	if dir == "" {
@@ -57,7 +58,8 @@ func openRunCache(ctx context.Context, dir string) (*runCache, error) {
 	return c, c.read()
 }
 
-// removeOtherBuilds removes what other builds left, unless they use it now: it would never be read again.
+// removeOtherBuilds removes what other builds left, unless they use it now: it would never be read
+// again.
 func removeOtherBuilds(ctx context.Context, dir, keep string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -72,7 +74,8 @@ func removeOtherBuilds(ctx context.Context, dir, keep string) {
 	}
 }
 
-// read takes the lines of the file. A line that is none ends in the middle, since a program was killed there: it is run again.
+// read takes the lines of the file. A line that is none ends in the middle, since a program was
+// killed there: it is run again.
 func (c *runCache) read() error {
 	r := bufio.NewReader(c.log.Reader())
 	for {
@@ -97,7 +100,8 @@ func (c *runCache) get(key string) (map[string]float64, bool) {
 	return m, ok
 }
 
-// put keeps a result. Numbers that JSON cannot have stay in memory, and so does all behind a line that the file did not take.
+// put keeps a result. Numbers that JSON cannot have stay in memory, and so does all behind a line
+// that the file did not take.
 func (c *runCache) put(key string, m map[string]float64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,7 +116,8 @@ func (c *runCache) put(key string, m map[string]float64) {
 	c.lost = cmp.Or(c.lost, c.log.Append(append(line, '\n'), false))
 }
 
-// unkept is why results are not in the file, if some are not: an error of a command whose answer is there.
+// unkept is why results are not in the file, if some are not: an error of a command whose answer is
+// there.
 func (c *runCache) unkept() error {
 	if c.lost != nil {
 		return fmt.Errorf("--cache: %w: the next calibration runs again what is not there", c.lost)

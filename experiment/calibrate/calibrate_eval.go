@@ -25,8 +25,8 @@ type setting struct {
 type evaluator struct {
 	c    *Calibration
 	seed uint64
-	// monotone says that each figure rises or falls with its value everywhere: then the bounds decide at once whether a
-	// value can give it.
+	// monotone says that each figure rises or falls with its value everywhere: then the bounds
+	// decide at once whether a value can give it.
 	monotone bool
 	cache    *runCache
 	mu       sync.Mutex
@@ -170,7 +170,8 @@ func (e *evaluator) scenario(v *Validation, name string, set []setting) (*experi
 	return s, p, err
 }
 
-// content identifies what a run computes: its scenario, all values of its profile and the metrics that are read.
+// content identifies what a run computes: its scenario, all values of its profile and the metrics
+// that are read.
 func (e *evaluator) content(v *Validation, name string, s *experiment.Scenario, p *profile.Profile) (string, error) {
 	text, err := json.Marshal(s)
 	if err != nil {

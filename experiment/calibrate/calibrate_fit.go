@@ -54,9 +54,10 @@ func (e *evaluator) fitAll(ctx context.Context) (set []setting, fits []Fit, err 
 	return set, fits, nil
 }
 
-// refit is the fit without the figures of a check. Groups that have some of them are fitted again, in order, and so are
-// those whose figures move when values before them are others than in the whole fit: what was fitted beside a value knows
-// of it. The other groups keep the values of the whole fit.
+// refit is the fit without the figures of a check. Groups that have some of them are fitted again,
+// in order, and so are those whose figures move when values before them are others than in the
+// whole fit: what was fitted beside a value knows of it. The other groups keep the values of the
+// whole fit.
 func (e *evaluator) refit(ctx context.Context, whole []setting, without int) (set []setting, refitted []string, err error) {
 	set = slices.Clone(whole)
 	at := 0
@@ -91,7 +92,8 @@ func (e *evaluator) refit(ctx context.Context, whole []setting, without int) (se
 // moved is by how much of its tolerance a figure moves that is worth a fit.
 const moved = 0.25
 
-// moves reports whether the figures of a group are others under one set of values than under the other.
+// moves reports whether the figures of a group are others under one set of values than under the
+// other.
 func (e *evaluator) moves(ctx context.Context, g *FitGroup, a, b []setting, without int) (bool, error) {
 	if slices.Equal(a, b) {
 		return false, nil
@@ -116,8 +118,8 @@ func (e *evaluator) moves(ctx context.Context, g *FitGroup, a, b []setting, with
 	return false, nil
 }
 
-// fitGroup fits the values of one group under what is set already. A value for which no figure is left has its prior. The
-// search begins at near, or if that is nil at the priors.
+// fitGroup fits the values of one group under what is set already. A value for which no figure is
+// left has its prior. The search begins at near, or if that is nil at the priors.
 func (e *evaluator) fitGroup(ctx context.Context, g *FitGroup, without int, set, near []setting) (fitted []setting, figures [][]string, err error) {
 	var free []int
 	var ids []string
@@ -163,16 +165,16 @@ func (c *Calibration) left(ids []string, without int) []string {
 	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return c.at[id].v.Check == without })
 }
 
-// What ends a fit: evaluations for each value, a sum of squares (in tolerances) that is as good as none, and a size of the
-// simplex, in which a value moves by less than what is printed of it.
+// What ends a fit: evaluations for each value, a sum of squares (in tolerances) that is as good as
+// none, and a size of the simplex, in which a value moves by less than what is printed of it.
 const (
 	fitEvaluations = 16
 	fitGoodEnough  = 1e-3
 	fitSimplex     = 0.04
 )
 
-// minimize finds the place with the least sum of squares of the figures' errors in tolerances. It looks everywhere between
-// the bounds, unless x0 is known to be near.
+// minimize finds the place with the least sum of squares of the figures' errors in tolerances. It
+// looks everywhere between the bounds, unless x0 is known to be near.
 func (e *evaluator) minimize(ctx context.Context, fitted []setting, free []int, ids []string, x0 []float64, set []setting, near bool) ([]float64, error) {
 	var failed error
 	least, best := math.Inf(1), slices.Clone(x0)
@@ -243,8 +245,9 @@ func (e *evaluator) minimize(ctx context.Context, fitted []setting, free []int, 
 // places are where a fit looks first, between the bounds.
 var places = []float64{0.1, 0.3, 0.5, 0.7, 0.9}
 
-// bracket looks for a place at which an error is as good as none, by false position between places where it has opposite
-// signs. It reports whether it found one; if not, the error does not cross zero, or in a step.
+// bracket looks for a place at which an error is as good as none, by false position between places
+// where it has opposite signs. It reports whether it found one; if not, the error does not cross
+// zero, or in a step.
 func bracket(f func(float64) (float64, error), x0 float64, first []float64, enough float64) (bool, error) {
 	xs := append([]float64{x0}, first...)
 	slices.SortStableFunc(xs[1:], func(a, b float64) int { return cmp.Compare(math.Abs(a-x0), math.Abs(b-x0)) })
@@ -317,8 +320,9 @@ func edge(f func(float64) (float64, error), x0, x float64) (at, y float64, err e
 // bracketSteps is after how many steps a figure is one that jumps.
 const bracketSteps = 12
 
-// scan moves one value after another to the best of the first places between its bounds, and then by smaller and smaller
-// steps: sums of squares have plateaus, on which a simplex ends. It stops at a sum that is as good as none.
+// scan moves one value after another to the best of the first places between its bounds, and then
+// by smaller and smaller steps: sums of squares have plateaus, on which a simplex ends. It stops at
+// a sum that is as good as none.
 func scan(cost func([]float64) float64, x0, first []float64, enough float64) []float64 {
 	best, least := slices.Clone(x0), cost(x0)
 	try := func(k int, at float64) {

@@ -23,17 +23,20 @@ type LeftOut struct {
 	Name      string  `json:"figure"`
 	Expected  float64 `json:"expected"`
 	Predicted float64 `json:"predicted"`
-	// Error is the distance in percent of the published value; of a figure whose published value is 0, in its unit.
+	// Error is the distance in percent of the published value; of a figure whose published value is
+	// 0, in its unit.
 	Error  float64 `json:"error_percent"`
 	Unit   string  `json:"unit"`
 	Within bool    `json:"within_tolerance"`
-	// Kind is that of the whole fit: a figure that values were fitted to, or one that is predicted in any case.
+	// Kind is that of the whole fit: a figure that values were fitted to, or one that is predicted
+	// in any case.
 	Kind string `json:"kind"`
 	// Refitted are the values that the figure's check decides, and what they are without it.
 	Refitted []string `json:"refitted,omitempty"`
 }
 
-// NotPredicted is a figure of which nothing is left to predict it from: what it decides is no value that a fit finds.
+// NotPredicted is a figure of which nothing is left to predict it from: what it decides is no value
+// that a fit finds.
 type NotPredicted struct {
 	ID     string `json:"id"`
 	Name   string `json:"figure"`
@@ -46,8 +49,8 @@ type LeaveOneOut struct {
 	Seed     uint64            `json:"seed"`
 	Profiles map[string]string `json:"profiles"` // name to hash
 	Runs     int               `json:"runs"`     // different simulations that it rests on
-	// Median is that of the errors of all figures that have a published value other than 0, and MedianFitted that of those to
-	// which the whole fit fits a value.
+	// Median is that of the errors of all figures that have a published value other than 0, and
+	// MedianFitted that of those to which the whole fit fits a value.
 	Median       float64        `json:"median_error_percent"`
 	MedianFitted float64        `json:"median_error_percent_of_fitted"`
 	Within       int            `json:"within_tolerance"`
@@ -88,8 +91,8 @@ func (r *LeaveOneOut) Current() error {
 	return fmt.Errorf("the table was made with other values of %s: run make leave-one-out", strings.Join(changed, ", "))
 }
 
-// LeaveOut fits without each check in turn, and predicts it. Runs are kept in the folder cache, unless it is "", so that
-// one that is interrupted goes on where it was.
+// LeaveOut fits without each check in turn, and predicts it. Runs are kept in the folder cache,
+// unless it is "", so that one that is interrupted goes on where it was.
 func LeaveOut(ctx context.Context, seed uint64, only []int, cache string, progress func(done, total int, what string)) (*LeaveOneOut, error) {
 	c, err := LoadCalibration(ctx)
 	if err != nil {

@@ -15,7 +15,8 @@ import (
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
 )
 
-// CalibrationReport is what calibrate prints: the values that it fitted, with the figures that they were fitted to.
+// CalibrationReport is what calibrate prints: the values that it fitted, with the figures that they
+// were fitted to.
 type CalibrationReport struct {
 	Version    string         `json:"version"`
 	Seed       uint64         `json:"seed"`
@@ -24,8 +25,8 @@ type CalibrationReport struct {
 	Figures    []FittedFigure `json:"figures"`
 }
 
-// Calibrate fits all values to their figures. Runs are kept in the folder cache, unless it is ""; with a report the error is that
-// some could not be kept.
+// Calibrate fits all values to their figures. Runs are kept in the folder cache, unless it is "";
+// with a report the error is that some could not be kept.
 func Calibrate(ctx context.Context, seed uint64, cache string) (*CalibrationReport, error) {
 	c, err := LoadCalibration(ctx)
 	if err != nil {

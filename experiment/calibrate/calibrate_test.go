@@ -39,7 +39,8 @@ func calibrations(t *testing.T) func(text string) (*Calibration, error) {
 	}
 }
 
-// The stored parameters are sound, each within its bounds, and each figure that is marked as fitted to a number names one.
+// The stored parameters are sound, each within its bounds, and each figure that is marked as fitted
+// to a number names one.
 func TestStoredCalibration(t *testing.T) {
 	c := storedCalibration(t)
 	seen := map[string]bool{}
@@ -99,7 +100,8 @@ func TestCalibrationErrors(t *testing.T) {
 	}
 }
 
-// A fit finds a value again from the figures that the simulator gives with it, and what is left out does not come back.
+// A fit finds a value again from the figures that the simulator gives with it, and what is left out
+// does not come back.
 func TestFitFindsValues(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short tests fit nothing")

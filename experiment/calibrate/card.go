@@ -121,7 +121,8 @@ type measured struct {
 // mostMeasured bounds the files of a folder: more are no measurements of half an hour.
 const mostMeasured = 2000
 
-// readMeasured reads all files of a folder. Those of a folder in it are of programs that ran at the same time: their rates add.
+// readMeasured reads all files of a folder. Those of a folder in it are of programs that ran at the
+// same time: their rates add.
 func readMeasured(ctx context.Context, dir string) (*measured, error) {
 	var names []string
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -240,7 +241,8 @@ func (m *measured) take(r *perftest.Run) (got []*measurement) {
 // mostSize is the largest message (IBA volume 1, 9.7.1).
 const mostSize = 1 << 31
 
-// record takes what a conform record has: the bandwidth by size of PERF-004, one queue pair with 64 WRITEs under way.
+// record takes what a conform record has: the bandwidth by size of PERF-004, one queue pair with 64
+// WRITEs under way.
 func (m *measured) record(ctx context.Context, name string) error {
 	run, err := report.ReadFile(ctx, name)
 	if err != nil {
@@ -353,7 +355,8 @@ func (m *measured) checks(used []*measurement) []*measurement {
 	return all
 }
 
-// scenario is the measurement as a file of rdmasim validate, whose only figure is what was measured.
+// scenario is the measurement as a file of rdmasim validate, whose only figure is what was
+// measured.
 func (m *measurement) scenario(id, base string) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "check: 1\ntitle: %s\nsource: measured here\nscenario:\n  name: card\n  profile: %s\n  cores: %d\n  traffic:\n    - {name: load, verb: %s, payload: %dB, ",

@@ -81,8 +81,8 @@ type card struct {
 	ids  map[*measurement]string
 }
 
-// FromMeasurements finds values of a card from what was measured on it: outputs of perftest, and records of conform. All other
-// values are those of the base profile.
+// FromMeasurements finds values of a card from what was measured on it: outputs of perftest, and
+// records of conform. All other values are those of the base profile.
 func FromMeasurements(ctx context.Context, dir, base string, seed uint64, progress func(done, total int, what string)) (*CardReport, error) {
 	if err := checkFolder(dir); err != nil {
 		return nil, err
@@ -180,7 +180,8 @@ func (c *card) link() error {
 	return nil
 }
 
-// fit finds the other values, one after the other, twice: the second time with those that come later.
+// fit finds the other values, one after the other, twice: the second time with those that come
+// later.
 func (c *card) fit(ctx context.Context, doc *input.Doc, seed uint64, progress func(done, total int, what string)) error {
 	var todo []cardParameter
 	var used []*measurement
@@ -254,14 +255,16 @@ func (c *card) miss(p *cardParameter, why string) {
 // place begins the message of an error of a scenario.
 var place = regexp.MustCompile(`^\w+:\d+:\d+: `)
 
-// calibration is the fit as calibrate makes it: a group for each value, and a figure for each measurement.
+// calibration is the fit as calibrate makes it: a group for each value, and a figure for each
+// measurement.
 func (c *card) calibration(doc *input.Doc, todo []cardParameter, checks []*measurement) (*Calibration, error) {
 	cal := &Calibration{doc: doc, files: map[string]*Validation{}, at: map[string]figureAt{}, profiles: map[string]*profile.Profile{c.rep.Base: c.p}}
 	for i, x := range checks {
 		id := "m" + strconv.Itoa(i+1)
 		v, err := ParseValidation(id, x.scenario(id, c.rep.Base))
 		if err != nil {
-			// The place is one in the scenario that was made of the measurement, and of no use to anybody.
+			// The place is one in the scenario that was made of the measurement, and of no use to
+			// anybody.
 			return nil, experiment.Usagef("%s: it cannot be simulated: %s", x.at, place.ReplaceAllString(err.Error(), ""))
 		}
 		c.ids[x], cal.files[id], cal.at[id] = id, v, figureAt{v, 0}
@@ -282,8 +285,8 @@ func (c *card) calibration(doc *input.Doc, todo []cardParameter, checks []*measu
 	return cal, nil
 }
 
-// What a value must do to be determined: the measurement comes out within fitWithin, and moves by mustMove when the value does by
-// nudge.
+// What a value must do to be determined: the measurement comes out within fitWithin, and moves by
+// mustMove when the value does by nudge.
 const (
 	fitWithin = 0.05
 	nudge     = 1.2

@@ -76,7 +76,8 @@ func (p *planned) output(value float64) string {
 	return b.String() + dashes + "\n"
 }
 
-// measureSimulated writes what perftest would print on a simulated card, in all tests or those that are named.
+// measureSimulated writes what perftest would print on a simulated card, in all tests or those that
+// are named.
 func measureSimulated(t *testing.T, truth *profile.Profile, base string, processes int, only ...string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -12,7 +12,8 @@ import (
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
 )
 
-// Profile is the file of the new profile, which extends the base. What could not be determined stands in it as comments.
+// Profile is the file of the new profile, which extends the base. What could not be determined
+// stands in it as comments.
 func (r *CardReport) Profile(name string) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Made by rdmasim calibrate --from, rdmasim %s. Values without an entry here are those of %s.\n", plain.Line(r.Version), r.Base)

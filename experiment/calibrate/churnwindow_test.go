@@ -7,7 +7,8 @@ import (
 	"github.com/rdmasim/rdmasim/experiment"
 )
 
-// The deregistrations of check 13 come as often before a window as in it: one half as long gives the same share of misses.
+// The deregistrations of check 13 come as often before a window as in it: one half as long gives
+// the same share of misses.
 func TestChurnFigureHasSettled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")

@@ -13,8 +13,8 @@ import (
 // Lookup gives the value of a name "run.metric" of an expression.
 type Lookup func(run, metric string) (float64, error)
 
-// Eval computes an arithmetic expression over run.metric names (a counter is run.unit.counter): + - * /, numbers,
-// parentheses. Validation files use it for losses and ratios.
+// Eval computes an arithmetic expression over run.metric names (a counter is run.unit.counter): + -
+// * /, numbers, parentheses. Validation files use it for losses and ratios.
 func Eval(expr string, look Lookup) (float64, error) {
 	e, err := parser.ParseExpr(expr)
 	if err != nil {
@@ -30,7 +30,8 @@ func Eval(expr string, look Lookup) (float64, error) {
 	return v, nil
 }
 
-// Names calls f for each run.metric of an expression, whose form it checks; values, and so a division by zero, are not looked at.
+// Names calls f for each run.metric of an expression, whose form it checks; values, and so a
+// division by zero, are not looked at.
 func Names(expr string, f func(run, metric string) error) error {
 	e, err := parser.ParseExpr(expr)
 	if err == nil {

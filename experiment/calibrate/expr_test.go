@@ -38,7 +38,8 @@ func FuzzEval(f *testing.F) {
 	})
 }
 
-// A file of figures is read before it has values: a difference that divides is not zero yet, and what is named behind it counts.
+// A file of figures is read before it has values: a difference that divides is not zero yet, and
+// what is named behind it counts.
 func TestNamesOfAnExpression(t *testing.T) {
 	var got []string
 	note := func(run, metric string) error {

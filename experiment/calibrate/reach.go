@@ -14,15 +14,17 @@ import (
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
-// Reach is what the published figures say of loads that none of them is of: each figure with the places of its loads, and how far off the
-// simulator is where the figure's whole check is left out of the fit.
+// Reach is what the published figures say of loads that none of them is of: each figure with the
+// places of its loads, and how far off the simulator is where the figure's whole check is left out
+// of the fit.
 type Reach struct {
 	Version string             `json:"version"`
 	Titles  map[int]string     `json:"checks"`
 	Loads   []experiment.Place `json:"loads"`
 	Figures []Reached          `json:"figures"`
-	// Held is how many of the figures lie in the interval that those of the other checks give, and Factor the median of these intervals'
-	// factors. Far is a distance that nine in ten figures have to the nearest one of another check, or less.
+	// Held is how many of the figures lie in the interval that those of the other checks give, and
+	// Factor the median of these intervals' factors. Far is a distance that nine in ten figures
+	// have to the nearest one of another check, or less.
 	Held   int     `json:"held"`
 	Factor float64 `json:"median_factor"`
 	Far    float64 `json:"far"`
@@ -46,9 +48,10 @@ type Reached struct {
 // reachFile is the reach that comes with the program.
 const reachFile = "calibration/reach.json"
 
-// An interval is the wider one of two: within it were the errors of a share nominal of the figures with the nearest loads, and of figures that
-// were as far from those of other checks, or that went beyond them where the loads do. The wider one of such intervals holds more, a share
-// holds of the figures that were left out, as summarize counts.
+// An interval is the wider one of two: within it were the errors of a share nominal of the figures
+// with the nearest loads, and of figures that were as far from those of other checks, or that went
+// beyond them where the loads do. The wider one of such intervals holds more, a share holds of the
+// figures that were left out, as summarize counts.
 const (
 	nearFigures = 16
 	likeFigures = 64
@@ -59,8 +62,8 @@ const (
 // StoredReach is that which comes with the program.
 func StoredReach() (*Reach, error) { return stored[Reach](reachFile) }
 
-// NewReach puts together the loads of checks and the errors of their figures. Figures without a ratio to the published value, of 0, are
-// left out.
+// NewReach puts together the loads of checks and the errors of their figures. Figures without a
+// ratio to the published value, of 0, are left out.
 func NewReach(all []*Validation, errors *LeaveOneOut) (*Reach, error) {
 	r := &Reach{Version: errors.Version, Titles: map[int]string{}}
 	at := map[string]*LeftOut{}
@@ -105,7 +108,8 @@ func NewReach(all []*Validation, errors *LeaveOneOut) (*Reach, error) {
 	return r, nil
 }
 
-// near are the figures by their distance to loads, each load to the nearest one of the figure; without those of a check.
+// near are the figures by their distance to loads, each load to the nearest one of the figure;
+// without those of a check.
 func (r *Reach) near(loads []experiment.Place, without int) (all []neighbour) {
 	for i := range r.Figures {
 		f := &r.Figures[i]
@@ -158,8 +162,8 @@ func (r *Reach) beyond(loads []experiment.Place, without int) (all []string) {
 	return all
 }
 
-// factor is that within which most figures near to loads were predicted, of those that go beyond others as the loads do, or do not; without a
-// check, as near. 0: there are none.
+// factor is that within which most figures near to loads were predicted, of those that go beyond
+// others as the loads do, or do not; without a check, as near. 0: there are none.
 func (r *Reach) factor(near []neighbour, beyond bool, without int) float64 {
 	d := near[0].distance
 	near = slices.DeleteFunc(slices.Clone(near), func(x neighbour) bool { return x.figure.Beyond != beyond })
@@ -222,7 +226,8 @@ func (r *Reach) summarize() {
 	r.Factor, r.Far = median(factors), distances[len(distances)*9/10]
 }
 
-// Says is what the figures say of loads that run together, of a point of a sweep by its name. It is nil if there are no loads.
+// Says is what the figures say of loads that run together, of a point of a sweep by its name. It is
+// nil if there are no loads.
 func (r *Reach) Says(point string, loads []experiment.Place) *experiment.Validity {
 	if len(loads) == 0 || len(r.Figures) < likeFigures {
 		return nil
@@ -236,7 +241,8 @@ func (r *Reach) Says(point string, loads []experiment.Place) *experiment.Validit
 	return v
 }
 
-// WriteReach prints how many left-out figures lie in the interval that rdmasim run would have given them.
+// WriteReach prints how many left-out figures lie in the interval that rdmasim run would have given
+// them.
 func WriteReach(ctx context.Context, w io.Writer, errors *LeaveOneOut) error {
 	all, err := loadValidations(ctx, nil)
 	if err != nil {
@@ -251,7 +257,8 @@ func WriteReach(ctx context.Context, w io.Writer, errors *LeaveOneOut) error {
 	return err
 }
 
-// Judge adds to a result how far published figures say that it can be trusted. Of several points the least trustworthy decides.
+// Judge adds to a result how far published figures say that it can be trusted. Of several points
+// the least trustworthy decides.
 func (r *Reach) Judge(res *experiment.Result, points []experiment.Placed) {
 	var worst *experiment.Validity
 	for _, p := range points {

@@ -31,8 +31,9 @@ func reachOf(t *testing.T) *Reach {
 	return r
 }
 
-// TestGoldenReach: what comes with the program is what the checks and the errors of their left-out figures give; its intervals hold as many of
-// these figures as they say, and most are narrow: figures that go beyond those of other checks are predicted worse than the others.
+// TestGoldenReach: what comes with the program is what the checks and the errors of their left-out
+// figures give; its intervals hold as many of these figures as they say, and most are narrow:
+// figures that go beyond those of other checks are predicted worse than the others.
 func TestGoldenReach(t *testing.T) {
 	r := reachOf(t)
 	var b bytes.Buffer
@@ -67,8 +68,9 @@ func TestGoldenReach(t *testing.T) {
 	}
 }
 
-// TestReachBeyond: loads of published curves that no check has (Storm, SYSTOR 2019, figure 1; SMART, ASPLOS 2024, figure 4a), where the
-// simulator is off by more than its intervals, go beyond all checks, and so does the first load of a verb on a profile; half of that does not.
+// TestReachBeyond: loads of published curves that no check has (Storm, SYSTOR 2019, figure 1;
+// SMART, ASPLOS 2024, figure 4a), where the simulator is off by more than its intervals, go beyond
+// all checks, and so does the first load of a verb on a profile; half of that does not.
 func TestReachBeyond(t *testing.T) {
 	r, err := StoredReach()
 	if err != nil {
@@ -98,8 +100,8 @@ func TestReachBeyond(t *testing.T) {
 	}
 }
 
-// TestReachOfALoad: a load of a check is at no distance from it; what it changes is named, the farthest first; the farther a load is, the
-// less is said of it, until nothing is.
+// TestReachOfALoad: a load of a check is at no distance from it; what it changes is named, the
+// farthest first; the farther a load is, the less is said of it, until nothing is.
 func TestReachOfALoad(t *testing.T) {
 	r, err := StoredReach()
 	if err != nil {
@@ -142,8 +144,8 @@ func TestReachOfALoad(t *testing.T) {
 	}
 }
 
-// TestReachOfSeveralPoints: the point that is least like what was validated decides; a profile whose timing nobody has calibrated is
-// near to nothing.
+// TestReachOfSeveralPoints: the point that is least like what was validated decides; a profile
+// whose timing nobody has calibrated is near to nothing.
 func TestReachOfSeveralPoints(t *testing.T) {
 	r, err := StoredReach()
 	if err != nil {

@@ -46,8 +46,8 @@ func CheckSensitivity(req *experiment.Request) error {
 	return nil
 }
 
-// FindSensitivity runs an experiment again and again, with its assumed and fitted values at their bounds. Values are varied
-// in groups first: of a group that changes nothing, none does.
+// FindSensitivity runs an experiment again and again, with its assumed and fitted values at their
+// bounds. Values are varied in groups first: of a group that changes nothing, none does.
 func FindSensitivity(ctx context.Context, x *experiment.Experiment, req experiment.Request, progress func(done, total int, what string)) (*experiment.Sensitivity, error) {
 	if err := CheckSensitivity(&req); err != nil {
 		return nil, err
@@ -148,7 +148,8 @@ func (t *trial) run(ctx context.Context, set []string) *trialResult {
 
 var errTooMany = errors.New("the search ended at its limit of runs")
 
-// search finds the candidates that change the rows, at their upper bounds and then, of the others, at their lower ones.
+// search finds the candidates that change the rows, at their upper bounds and then, of the others,
+// at their lower ones.
 func (t *trial) search(ctx context.Context, base *trialResult, cands []*candidate) ([]*candidate, error) {
 	var found []*candidate
 	for side := range 2 {

@@ -10,7 +10,8 @@ import (
 	"github.com/rdmasim/rdmasim/experiment/table"
 )
 
-// shape is what a result shows of one picture, or of one kind of rows that no picture has: lines of numbers, and words.
+// shape is what a result shows of one picture, or of one kind of rows that no picture has: lines of
+// numbers, and words.
 type shape struct {
 	id, x, y string
 	least    bool               // the least value is the best one
@@ -23,8 +24,9 @@ type shape struct {
 	keys     []string          // of words, in order
 }
 
-// Two numbers differ if they are apart by more than differs, and they are equal again within equals, so that a conclusion
-// does not depend on the last digit. A line is at its best within atBest of its best value.
+// Two numbers differ if they are apart by more than differs, and they are equal again within
+// equals, so that a conclusion does not depend on the last digit. A line is at its best within
+// atBest of its best value.
 const (
 	differs = 0.05
 	equals  = 0.025
@@ -214,7 +216,8 @@ func (s *shape) eachPair(f func(a, b string, x float64)) {
 	}
 }
 
-// compare says which conclusions another result does not show, and the largest change of a number in percent.
+// compare says which conclusions another result does not show, and the largest change of a number
+// in percent.
 func (s *shape) compare(all []*shape) (changes []string, effect float64) {
 	i := slices.IndexFunc(all, func(o *shape) bool { return o.id == s.id })
 	if i < 0 {
@@ -280,8 +283,8 @@ func (s *shape) order(o *shape) (changes []string) {
 	return changes
 }
 
-// kneeMoved says how the knee of a line moves, unless it lies between the places that are nearly at their best and those that
-// are clearly not.
+// kneeMoved says how the knee of a line moves, unless it lies between the places that are nearly at
+// their best and those that are clearly not.
 func (s *shape) kneeMoved(o *shape, n string) []string {
 	first, last := s.knee(n, atBest)
 	widest, end := o.knee(n, atBest+differs)

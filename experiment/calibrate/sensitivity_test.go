@@ -20,7 +20,8 @@ import (
 
 const twoLoads = "name: two\ntraffic: [{name: inline, inline: true, messages: 20, window: 4}, {name: fetched, payload: 256B, messages: 20, window: 4, cores: [2]}]\n"
 
-// What is found by halving groups is what changes the result when each value is varied alone, at one of its bounds.
+// What is found by halving groups is what changes the result when each value is varied alone, at
+// one of its bounds.
 func TestSensitivityFindsAllThatMatters(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some hundred runs")
@@ -154,7 +155,8 @@ func TestStoredSensitivities(t *testing.T) {
 	}
 }
 
-// A result that the file does not take does not end a calibration, whose answer is told with the loss.
+// A result that the file does not take does not end a calibration, whose answer is told with the
+// loss.
 func TestRunCacheOnAFullDisk(t *testing.T) {
 	ctx := outfile.WithFail(t.Context(), func(op outfile.Operation, _ string) error {
 		if op == outfile.OpWrite {

@@ -14,8 +14,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
-// candidate is an assumed or fitted value, with those that it is tried with: the upper bound, the lower one, and what else a
-// word may be.
+// candidate is an assumed or fitted value, with those that it is tried with: the upper bound, the
+// lower one, and what else a word may be.
 type candidate struct {
 	key, value, source, bounds string
 	tries                      []string
@@ -33,8 +33,9 @@ func cutCost(kv string) (name, text string, ok bool) {
 	return strings.Cut(kv, "=")
 }
 
-// candidates are all values that the user has not set and that have no measurement behind them: of the profile, of the
-// parameters that say that they are assumed, and of the experiment's own costs. The second result says which cannot be varied.
+// candidates are all values that the user has not set and that have no measurement behind them: of
+// the profile, of the parameters that say that they are assumed, and of the experiment's own costs.
+// The second result says which cannot be varied.
 func candidates(x *experiment.Experiment, req experiment.Request) (all []*candidate, not []string, err error) {
 	p, err := profileOf(x, req)
 	if err != nil {
@@ -123,7 +124,8 @@ func profileOf(x *experiment.Experiment, req experiment.Request) (*profile.Profi
 	return p, nil
 }
 
-// bound gives a candidate its bounds: those of the fit, or half and twice the value and what other profiles have.
+// bound gives a candidate its bounds: those of the fit, or half and twice the value and what other
+// profiles have.
 func (c *Calibration) bound(cand *candidate, p *profile.Profile, v profile.Value) {
 	for g := range c.Groups {
 		for i := range c.Groups[g].Parameters {

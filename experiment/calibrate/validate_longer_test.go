@@ -56,8 +56,9 @@ func longer(s *experiment.Scenario, times int64) (ok bool) {
 // aRate is a metric that does not depend on how long it is measured.
 var aRate = regexp.MustCompile(`_mps$|(^|\.)gbps$|_us$|_ns$`)
 
-// valueOf is a figure of the runs with window i, were each count so many times what it is; ok is false if there is no such run. A figure that is the
-// same with twice the counts, as a share of look-ups that miss is, does not depend on how long it is measured.
+// valueOf is a figure of the runs with window i, were each count so many times what it is; ok is
+// false if there is no such run. A figure that is the same with twice the counts, as a share of
+// look-ups that miss is, does not depend on how long it is measured.
 func valueOf(value string, outs map[string][2]*experiment.Outcome, i int, counts float64) (v float64, ok bool, err error) {
 	ok = true
 	v, err = Eval(value, func(run, metric string) (float64, error) {

@@ -156,7 +156,8 @@ func TestOnlyNumbersAreCompared(t *testing.T) {
 	}
 }
 
-// A check prints values of its profile with their sources; a value that does not exist is refused where it stands.
+// A check prints values of its profile with their sources; a value that does not exist is refused
+// where it stands.
 func TestParametersOfChecks(t *testing.T) {
 	const file = "check: 1\ntitle: x\nsource: y\nscenario:\n  name: x\n  traffic: [{messages: 1}]\nruns: {one: {}}\nparameters: [odp.report%s]\n" +
 		"figures: [{id: \"1a\", name: n, value: one.rate_mps, expected: 1, unit: x, tolerance: at-least, kind: predicted}]\n"

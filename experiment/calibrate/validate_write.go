@@ -98,7 +98,8 @@ func (r *ValidationReport) writeSummary(w io.Writer) {
 	}
 }
 
-// Said is what a table says in sentences, which CSV has no place for: notes on figures, and on the run.
+// Said is what a table says in sentences, which CSV has no place for: notes on figures, and on the
+// run.
 func (r *ValidationReport) Said() (said []string) {
 	for _, n := range append(r.remarks(), r.Notes...) {
 		said = append(said, table.Wrap("note: "+n, 100))

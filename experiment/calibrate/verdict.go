@@ -47,12 +47,13 @@ func (c *Check) Verdict() string {
 	return "MISS"
 }
 
-// expected reports whether the outcome is what the file says: the figure is within its
-// tolerance, or it is marked as a known miss and misses by as much as before. A fixed miss that is still marked
-// as known fails the run.
+// expected reports whether the outcome is what the file says: the figure is within its tolerance,
+// or it is marked as a known miss and misses by as much as before. A fixed miss that is still
+// marked as known fails the run.
 func (c *Check) expected() bool { return c.Pass == (c.KnownMiss == "") && !c.drifted() }
 
-// driftOfMiss is how far a known miss may move from the value that its file states, as a share of that.
+// driftOfMiss is how far a known miss may move from the value that its file states, as a share of
+// that.
 const driftOfMiss = 0.05
 
 // drifted reports whether a known miss is another one than its file says.
@@ -70,8 +71,8 @@ type NotModelled struct {
 // ValidationSummary counts numbered checks: one is within tolerance when all its
 // figures are.
 type ValidationSummary struct {
-	// Predicted counts figures to which nothing was fitted, and PredictedWithin those of them within tolerance. Described figures were in
-	// view when a rule of the model was chosen.
+	// Predicted counts figures to which nothing was fitted, and PredictedWithin those of them
+	// within tolerance. Described figures were in view when a rule of the model was chosen.
 	Predicted       int `json:"predicted_figures"`
 	PredictedWithin int `json:"predicted_within_tolerance"`
 	Fitted          int `json:"fitted_figures"`
@@ -82,8 +83,8 @@ type ValidationSummary struct {
 	Numbered int     `json:"numbered_checks"`
 	Within   int     `json:"within_tolerance"`
 	Percent  float64 `json:"within_tolerance_percent"`
-	// FittedParameters are the values of all stored profiles, and of the scenarios of
-	// checks, that were fitted; FittedChecks are the numbered checks with a figure marked fitted. Both are 0
+	// FittedParameters are the values of all stored profiles, and of the scenarios of checks, that
+	// were fitted; FittedChecks are the numbered checks with a figure marked fitted. Both are 0
 	// unless the run was over all checks.
 	FittedParameters int `json:"fitted_parameters"`
 	FittedChecks     int `json:"fitted_checks"`

@@ -20,7 +20,8 @@ import (
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
 )
 
-// HeatMap is a value over two keys that were swept, in colours and, where there is room, in figures.
+// HeatMap is a value over two keys that were swept, in colours and, where there is room, in
+// figures.
 type HeatMap struct {
 	File, Title          string
 	X, Y                 []string // a key each, or keys that change together
@@ -31,7 +32,8 @@ type HeatMap struct {
 	lowest, highest, gap float64
 }
 
-// MostMaps bounds the heat maps of a sweep: one for each load and each combination of the keys that a map does not show.
+// MostMaps bounds the heat maps of a sweep: one for each load and each combination of the keys that
+// a map does not show.
 const MostMaps = 12
 
 // MapKinds are what heat maps of a sweep over a scenario show.
@@ -176,7 +178,8 @@ func (p *mapPicture) render(c draw.Canvas) {
 	p.bar.Draw(draw.Crop(c, c.Size().X-p.beside+vg.Points(margin), 0, p.below, 0))
 }
 
-// places names the columns and rows, and returns how high labels below are that are turned, and how wide those beside.
+// places names the columns and rows, and returns how high labels below are that are turned, and how
+// wide those beside.
 func (h *HeatMap) places(main *plot.Plot) (extra, left vg.Length) {
 	return h.placesIn(main, vg.Point{X: cellsWidth, Y: cellsHeight})
 }
@@ -263,7 +266,8 @@ func (h *HeatMap) plots() (main, bar *plot.Plot, err error) {
 	return main, bar, nil
 }
 
-// fitFigures adds the figures of the cells, if each has room where all cells together have this room.
+// fitFigures adds the figures of the cells, if each has room where all cells together have this
+// room.
 func (h *HeatMap) fitFigures(main *plot.Plot, cells vg.Point) {
 	if labels, err := h.labels(h.colours()); err == nil && h.haveRoom(labels, cells) {
 		main.Add(labels)

@@ -27,7 +27,8 @@ type panels struct {
 	maps  []*HeatMap
 }
 
-// Panels puts maps with few cells, whose titles say what they are of, into one picture; others have one each.
+// Panels puts maps with few cells, whose titles say what they are of, into one picture; others have
+// one each.
 func Panels(title string, maps []*HeatMap) (all []Map) {
 	if len(maps) == 0 {
 		return nil

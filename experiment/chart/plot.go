@@ -1,4 +1,5 @@
-// Package chart draws rows of results: lines, heat maps, and what the CPUs of a host do one after the other.
+// Package chart draws rows of results: lines, heat maps, and what the CPUs of a host do one after
+// the other.
 package chart
 
 import (
@@ -38,13 +39,16 @@ type Plot struct {
 	YWords []string
 	// Band is the key of half the width of an interval around Y, which is shaded; "": none.
 	Band string
-	// Low and High are keys of the ends of a band around Y, in place of Band; rows without them have no point.
+	// Low and High are keys of the ends of a band around Y, in place of Band; rows without them
+	// have no point.
 	Low, High string
-	// Per is a key by whose number Y is divided: of a sum, the mean of so many. Rows of one have no point.
+	// Per is a key by whose number Y is divided: of a sum, the mean of so many. Rows of one have no
+	// point.
 	Per string
 	// Scattered says that X comes in no order: there are points without lines between them.
 	Scattered bool
-	// With are keys that change together with X. Words are then what Together makes of their values.
+	// With are keys that change together with X. Words are then what Together makes of their
+	// values.
 	With []string
 	// Between says that X takes any value of an interval: ticks are at round ones.
 	Between bool
@@ -72,7 +76,8 @@ var glyphs = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.SquareGlyph{}, draw.Tri
 // unnamed is how lines look that the legend does not name.
 var unnamed = color.RGBA{200, 200, 200, 255}
 
-// style gives a line its look, or points without a line theirs: no two of those that have names look the same.
+// style gives a line its look, or points without a line theirs: no two of those that have names
+// look the same.
 func style(i int, drawnAsLine bool, line *plotter.Line, points *plotter.Scatter) {
 	s := strokes[i%len(strokes)]
 	line.Color, line.Dashes, line.Width = s.c, s.d, vg.Points(1.6)
@@ -134,7 +139,8 @@ func (c *Curves) label(x float64, place any) string {
 	return plain.Line(text)
 }
 
-// Together is the name of a place on an axis of keys that change together: their values as a sweep gives them.
+// Together is the name of a place on an axis of keys that change together: their values as a sweep
+// gives them.
 func Together(values []string) string { return strings.Join(values, ":") }
 
 // placeOf is the place of a row on an axis of so many keys.
@@ -229,8 +235,9 @@ func number(s string) (float64, bool) {
 	return float64(v), err == nil
 }
 
-// A picture is plotWidth wide, so that its texts can be read where a column of a paper leaves it 8.5 cm: 12 points are 7.3 there. The legend
-// is below the axes, in as many columns as there is room for.
+// A picture is plotWidth wide, so that its texts can be read where a column of a paper leaves it
+// 8.5 cm: 12 points are 7.3 there. The legend is below the axes, in as many columns as there is
+// room for.
 const (
 	plotWidth   = 14 * vg.Centimeter
 	plotHeight  = 9.5 * vg.Centimeter
@@ -353,7 +360,8 @@ func newPlot() *plot.Plot {
 	return pl
 }
 
-// shortNames are the names of lines without the name of the load or series that all of them begin with.
+// shortNames are the names of lines without the name of the load or series that all of them begin
+// with.
 func shortNames(names []string) []string {
 	first, _, more := strings.Cut(names[0], ", ")
 	if !more || len(names) < 2 || slices.ContainsFunc(names, func(n string) bool { return !strings.HasPrefix(n, first+", ") }) {
@@ -384,7 +392,8 @@ func (p *picture) captionStyle() draw.TextStyle {
 // room is the width of a picture without its margins.
 func (p *picture) room() vg.Length { return p.width - vg.Points(2*margin) }
 
-// columns is how many columns the legend has, and lines how many names each has at most. There is no legend for a single line without a name.
+// columns is how many columns the legend has, and lines how many names each has at most. There is
+// no legend for a single line without a name.
 func (p *picture) columns() (columns, lines int) {
 	if len(p.entries) == 0 || len(p.entries) == 1 && p.entries[0].name == "" {
 		return 0, 0
@@ -460,7 +469,8 @@ func (p *Plot) SVG(rows []table.Row, caption string) ([]byte, error) {
 	return renderSVG(pic.width, pic.height, pic.render)
 }
 
-// axes sets ranges and ticks, rates from 0, and returns by how much labels make the axis below higher.
+// axes sets ranges and ticks, rates from 0, and returns by how much labels make the axis below
+// higher.
 func (c *Curves) axes(pl *plot.Plot) (extra vg.Length) {
 	first, last := c.Ticks[0].Value, c.Ticks[len(c.Ticks)-1].Value
 	if c.log {
@@ -480,7 +490,8 @@ func (c *Curves) axes(pl *plot.Plot) (extra vg.Length) {
 	return extra
 }
 
-// decades makes the axis beside logarithmic, in whole decades around what is drawn, unless something there is not above zero.
+// decades makes the axis beside logarithmic, in whole decades around what is drawn, unless
+// something there is not above zero.
 func (c *Curves) decades(pl *plot.Plot) {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, line := range c.Points {
@@ -523,8 +534,9 @@ func (p *Plot) Matches(r *table.Row) bool {
 // MostLoads is how many loads have lines or maps of their own: of more, pictures show the total.
 const MostLoads = 6
 
-// LoadPlots are the pictures of a sweep over loads: rates and latencies against a key, or keys that change together,
-// whose values are given, each of them as Together has it; there are none for an interval. The other keys distinguish lines.
+// LoadPlots are the pictures of a sweep over loads: rates and latencies against a key, or keys that
+// change together, whose values are given, each of them as Together has it; there are none for an
+// interval. The other keys distinguish lines.
 func LoadPlots(name string, keys, values, others []string) []Plot {
 	p := Plot{X: keys[0], With: keys[1:], XLabel: strings.Join(keys, ", "), Series: "name", By: others, Between: values == nil, Only: map[string]any{"row": "traffic"}}
 	if len(p.With) > 0 {

@@ -20,7 +20,8 @@ func TestOnePointIsDrawn(t *testing.T) {
 	}
 }
 
-// No two lines that the legend names look the same, and those that it does not name look like none of them.
+// No two lines that the legend names look the same, and those that it does not name look like none
+// of them.
 func TestLinesLookDifferent(t *testing.T) {
 	for _, lines := range []bool{true, false} {
 		looks := map[string]int{}

@@ -21,7 +21,8 @@ const (
 	barPart      = 0.9 // of the room of a bar
 )
 
-// bars reports whether places on the axis below are words, between which there is nothing, and no numbers.
+// bars reports whether places on the axis below are words, between which there is nothing, and no
+// numbers.
 func (p *Plot) bars() bool {
 	return !p.Scattered && len(p.Words) > 0 && slices.ContainsFunc(p.Words, func(w string) bool {
 		return slices.ContainsFunc(strings.Split(w, ":"), func(part string) bool { _, ok := number(part); return !ok })
@@ -77,7 +78,8 @@ func (g *group) DataRange() (xmin, xmax, ymin, ymax float64) {
 	return xmin - g.width, xmax + g.width, min(0, ymin), ymax
 }
 
-// addBars draws a bar for each point, side by side where they have one place, with figures above them if these have room.
+// addBars draws a bar for each point, side by side where they have one place, with figures above
+// them if these have room.
 func (p *Plot) addBars(pic *picture, ch *Curves) {
 	pl := pic.plot
 	all := 0

@@ -17,9 +17,9 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// svgCanvas draws texts as the outlines of their letters. A viewer that lacks the font that was measured would take a wider
-// one, and not all of them keep to textLength. Each text is there as a text too, which nobody sees, for those who search it,
-// copy it or have it read to them.
+// svgCanvas draws texts as the outlines of their letters. A viewer that lacks the font that was
+// measured would take a wider one, and not all of them keep to textLength. Each text is there as a
+// text too, which nobody sees, for those who search it, copy it or have it read to them.
 type svgCanvas struct {
 	*vgsvg.Canvas
 	texts    []string // as they are to stand in the file
@@ -48,8 +48,8 @@ var (
 	colourOfText = regexp.MustCompile(`;fill:(#[0-9A-F]{6})"`)
 )
 
-// bytes is the picture. Its images fill the room that they are given, as on paper; texts cannot hold their mark, since < is
-// escaped there.
+// bytes is the picture. Its images fill the room that they are given, as on paper; texts cannot
+// hold their mark, since < is escaped there.
 func (c *svgCanvas) bytes() ([]byte, error) {
 	var raw bytes.Buffer
 	if _, err := c.WriteTo(&raw); err != nil {
@@ -69,11 +69,13 @@ func (c *svgCanvas) bytes() ([]byte, error) {
 	return fmt.Appendf(nil, "%s<defs>\n%s</defs>\n<g %s", head, c.outlines.String(), body), nil
 }
 
-// othersLetters is how large letters are that the font lacks, as a part of the others: the room of one, which is that of the box for
-// unknown letters, is then enough for those as wide as they are high.
+// othersLetters is how large letters are that the font lacks, as a part of the others: the room of
+// one, which is that of the box for unknown letters, is then enough for those as wide as they are
+// high.
 const othersLetters = 0.75
 
-// outlined is a text as SVG: its outlines are placed in units of the font, with y upwards like everything in the file.
+// outlined is a text as SVG: its outlines are placed in units of the font, with y upwards like
+// everything in the file.
 func (c *svgCanvas) outlined(f plotfont.Face, pt vg.Point, s string) string {
 	p := letterPen{c: c, f: f, em: fixed.Int26_6(f.Face.UnitsPerEm())}
 	size := f.Font.Size.Points()
@@ -120,7 +122,8 @@ func (p *letterPen) letter(r rune) {
 	p.x, p.before = p.x+advance, glyph
 }
 
-// others leaves letters to the viewer's fonts that the font lacks, or of scripts that want more than letters side by side.
+// others leaves letters to the viewer's fonts that the font lacks, or of scripts that want more
+// than letters side by side.
 func (p *letterPen) others() {
 	if len(p.strange) == 0 {
 		return
@@ -129,7 +132,8 @@ func (p *letterPen) others() {
 	p.strange = p.strange[:0]
 }
 
-// use places a letter, whose outline the file has once. Its id is the same in all pictures of a page that have one font.
+// use places a letter, whose outline the file has once. Its id is the same in all pictures of a
+// page that have one font.
 func (c *svgCanvas) use(b *strings.Builder, f plotfont.Face, glyph sfnt.GlyphIndex, x fixed.Int26_6) {
 	k := letter{f.Face, glyph}
 	id, known := c.ids[k]

@@ -15,7 +15,8 @@ import (
 // lettersOf has, for each text of a picture, what it says, how wide it is and its letters.
 var lettersOf = regexp.MustCompile(`<text textLength="([0-9.]+)" lengthAdjust="spacingAndGlyphs" [^>]*fill-opacity="0">([^<]*)</text><g transform="scale\(([0-9.e-]+)\)">(.*)</g></g>`)
 
-// A viewer draws the letters that were measured whatever fonts it has, and whether or not it knows textLength.
+// A viewer draws the letters that were measured whatever fonts it has, and whether or not it knows
+// textLength.
 func TestPlotTextsAreOutlines(t *testing.T) {
 	p, rows, caption := hardPlots()["long names"]()
 	h, cells := hardMaps()["profiles"]()
@@ -48,7 +49,8 @@ func TestPlotTextsAreOutlines(t *testing.T) {
 	}
 }
 
-// Letters that the font of the pictures lacks are those of the viewer's, with the room that was measured.
+// Letters that the font of the pictures lacks are those of the viewer's, with the room that was
+// measured.
 func TestLettersThatTheFontLacks(t *testing.T) {
 	c := newSVG(100, 100)
 	sty := newPicture().legend.TextStyle

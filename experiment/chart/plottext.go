@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// fit breaks s into lines that are not wider than width. What needs more lines loses its middle: names that are
-// long mostly differ at their ends.
+// fit breaks s into lines that are not wider than width. What needs more lines loses its middle:
+// names that are long mostly differ at their ends.
 func fit(sty draw.TextStyle, s string, width vg.Length, lines int) string {
 	if t, ok := broken(sty, s, width, lines); ok {
 		return t
@@ -27,7 +27,8 @@ func fit(sty draw.TextStyle, s string, width vg.Length, lines int) string {
 	return best
 }
 
-// broken breaks s at spaces, and inside words that are wider than a line; it reports whether lines are enough.
+// broken breaks s at spaces, and inside words that are wider than a line; it reports whether lines
+// are enough.
 func broken(sty draw.TextStyle, s string, width vg.Length, lines int) (string, bool) {
 	var out []string
 	line := ""

@@ -230,7 +230,8 @@ func hardMaps() map[string]func() (*HeatMap, []table.Row) {
 	}
 }
 
-// No text of a heat map leaves it or lies over another one, and no two of its colours have one name.
+// No text of a heat map leaves it or lies over another one, and no two of its colours have one
+// name.
 func TestMapTextsStayApart(t *testing.T) {
 	caption := "rdmasim 0.1.0, profile " + strings.Join(profiles, ", ") + " and 3 more (13c40664f4453d1e, 500838a2b53a7cb3, 71614ba03abe8aea, fe2af24b08fc4403 and 2 more), seed 1"
 	for name, make := range hardMaps() {
@@ -315,7 +316,8 @@ func TestPlotTextsStayApart(t *testing.T) {
 	}
 }
 
-// No text of panels lies over another one, whatever is long in them; there is one bar of colours, and figures that differ have other colours.
+// No text of panels lies over another one, whatever is long in them; there is one bar of colours,
+// and figures that differ have other colours.
 func TestPanelTextsStayApart(t *testing.T) {
 	for n, long := range map[int]string{2: "", 3: "W", 4: "a rather long name of a load", 12: "load"} {
 		var maps []*HeatMap
@@ -359,7 +361,8 @@ func TestPanelTextsStayApart(t *testing.T) {
 	}
 }
 
-// Browsers stretch the strip of colours beside a heat map to the width of the bar, and do not keep it a hair wide.
+// Browsers stretch the strip of colours beside a heat map to the width of the bar, and do not keep
+// it a hair wide.
 func TestMapColoursFillTheirBar(t *testing.T) {
 	h, rows := hardMaps()["usual"]()
 	_, svg, err := h.Draw(rows, "")
@@ -375,7 +378,8 @@ func TestMapColoursFillTheirBar(t *testing.T) {
 	}
 }
 
-// Bars stand for words, with points in place of lines where they are too many; a limit is a tile, and nothing joins two words.
+// Bars stand for words, with points in place of lines where they are too many; a limit is a tile,
+// and nothing joins two words.
 func TestNoLineBetweenWords(t *testing.T) {
 	for name, want := range map[string]bool{"bars": true, "too many bars": true, "limits": false, "usual": false} {
 		p, rows, _ := hardPlots()[name]()

@@ -13,7 +13,8 @@ import (
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 )
 
-// roundTicks has at most six labels, at multiples of 1, 2 or 5 and a power of ten, with as many digits as tell them apart.
+// roundTicks has at most six labels, at multiples of 1, 2 or 5 and a power of ten, with as many
+// digits as tell them apart.
 type roundTicks struct{}
 
 // Ticks returns the ticks of an axis.
@@ -57,7 +58,8 @@ func times10(v float64, exp int) float64 {
 	return v * math.Pow(10, float64(exp))
 }
 
-// tickLabel writes a value with so many digits after the point, or with an exponent if that is much shorter.
+// tickLabel writes a value with so many digits after the point, or with an exponent if that is much
+// shorter.
 func tickLabel(v float64, digits int) string {
 	if v == 0 {
 		return "0"
@@ -73,7 +75,8 @@ func tickLabel(v float64, digits int) string {
 	return s
 }
 
-// logTicks are the ticks of a logarithmic axis: 1, 2 and 5 times each power of ten, or only those if they are many.
+// logTicks are the ticks of a logarithmic axis: 1, 2 and 5 times each power of ten, or only those
+// if they are many.
 func logTicks(low, high float64) (ticks []plot.Tick) {
 	first, last := math.Floor(math.Log10(low)), math.Ceil(math.Log10(high))
 	few := math.Log10(high/low) <= 3
@@ -142,7 +145,8 @@ func (c *Curves) below(pl *plot.Plot) (extra vg.Length) {
 
 const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-// tickText is a label that is not wider than width: of a number that is wider digits are left out, and of words the middle.
+// tickText is a label that is not wider than width: of a number that is wider digits are left out,
+// and of words the middle.
 func tickText(sty draw.TextStyle, label string, width vg.Length) string {
 	digits := strings.TrimRight(label, letters)
 	if v, err := strconv.ParseFloat(digits, 64); err == nil && sty.Width(label) > width {
@@ -173,8 +177,8 @@ func (c *Curves) roundOnes(first, last float64) []plot.Tick {
 	return ticks
 }
 
-// placed says how labels at equal distances find room: every which of them, and whether they are turned upright. Of numbers
-// some are left out rather than turned.
+// placed says how labels at equal distances find room: every which of them, and whether they are
+// turned upright. Of numbers some are left out rather than turned.
 func placed(sty draw.TextStyle, labels []string, pitch vg.Length, numbers bool) (every int, turn bool) {
 	widest := vg.Length(0)
 	for _, l := range labels {
@@ -187,7 +191,8 @@ func placed(sty draw.TextStyle, labels []string, pitch vg.Length, numbers bool) 
 	return max(1, int(math.Ceil(float64(need/pitch)))), turn
 }
 
-// setTicks labels every so manieth tick, and returns how much higher the axis is than with labels that are not turned.
+// setTicks labels every so manieth tick, and returns how much higher the axis is than with labels
+// that are not turned.
 func setTicks(a *plot.Axis, ticks []plot.Tick, every int, turn bool) (extra vg.Length) {
 	sty, width := a.Tick.Label, tickWidth
 	if turn {
@@ -211,7 +216,8 @@ func setTicks(a *plot.Axis, ticks []plot.Tick, every int, turn bool) (extra vg.L
 	return extra
 }
 
-// apart shortens long labels of ticks, and leaves out those that would touch another one. The first and the last stay.
+// apart shortens long labels of ticks, and leaves out those that would touch another one. The first
+// and the last stay.
 func (c *Curves) apart(sty draw.TextStyle, ticks []plot.Tick, first, last float64) []plot.Tick {
 	scale := func(v float64) float64 { return v }
 	if c.log {

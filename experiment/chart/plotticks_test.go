@@ -94,7 +94,8 @@ func TestPlacesOfKeysThatChangeTogether(t *testing.T) {
 	}
 }
 
-// The points of a sample have intervals of their own, and the line that they are not on has no part in the legend.
+// The points of a sample have intervals of their own, and the line that they are not on has no part
+// in the legend.
 func TestIntervalsOfASample(t *testing.T) {
 	rows := at("8", "2", "5")
 	for i := range rows {

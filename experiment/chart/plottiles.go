@@ -59,7 +59,8 @@ func (t *tiles) Plot(c draw.Canvas, pl *plot.Plot) {
 	}
 }
 
-// tiles draws words: a row for each line with a tile at each place. Between two words there is nothing that a line could show.
+// tiles draws words: a row for each line with a tile at each place. Between two words there is
+// nothing that a line could show.
 func (p *Plot) tiles(pic *picture, ch *Curves, caption string) *picture {
 	pl := pic.plot
 	names := ch.Names[:min(len(ch.Names), mostNames)]

@@ -13,7 +13,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// Sequence is a picture of the CPUs that do something between the first CQE and a little after the last handler.
+// Sequence is a picture of the CPUs that do something between the first CQE and a little after the
+// last handler.
 type Sequence struct {
 	title       string
 	lanes       []lane
@@ -37,7 +38,8 @@ type bar struct {
 // occupies says whether a name is of a context, which has the CPU; all others are what it does.
 func occupies(name string) bool { return kindOfBar(name) == "" }
 
-// NewSequence takes from the timeline of a run what the picture shows; it is an error if no handler has ended in it.
+// NewSequence takes from the timeline of a run what the picture shows; it is an error if no handler
+// has ended in it.
 func NewSequence(title string, spans *sim.Spans) (*Sequence, error) {
 	s := &Sequence{title: title, from: -1}
 	var first, last sim.Time

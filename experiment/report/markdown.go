@@ -17,8 +17,9 @@ const (
 	mostSource  = 100 // characters
 )
 
-// WriteMarkdown writes the report as a summary for a pull request (GitHub Flavored Markdown, as GitLab and Gitea read it). No text in it can
-// mention somebody, refer to an issue, or be a link or HTML.
+// WriteMarkdown writes the report as a summary for a pull request (GitHub Flavored Markdown, as
+// GitLab and Gitea read it). No text in it can mention somebody, refer to an issue, or be a link or
+// HTML.
 func (r *Report) WriteMarkdown(w io.Writer) error {
 	var b bytes.Buffer
 	res := r.Result
@@ -134,7 +135,8 @@ func grid(b *bytes.Buffer, head []string, lines [][]string, most int) {
 	}
 }
 
-// active are characters that mean something in Markdown: marks, HTML, and what makes mentions, references and links of words.
+// active are characters that mean something in Markdown: marks, HTML, and what makes mentions,
+// references and links of words.
 var active = strings.NewReplacer("\\", "\\\\", "`", "\\`", "*", "\\*", "_", "\\_", "[", "\\[", "]", "\\]", "|", "\\|", "~", "\\~", "$", "\\$", "!", "\\!",
 	"<", "&lt;", ">", "&gt;", "&", "&amp;", "@", "&#64;", "#", "&#35;", "://", "&#58;//", "www.", "www&#46;")
 

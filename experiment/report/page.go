@@ -109,7 +109,8 @@ func (c *change) plain() {
 	}
 }
 
-// tables are the tables that people see, with so many lines together; it returns how many rows are in none, and how many were too many.
+// tables are the tables that people see, with so many lines together; it returns how many rows are
+// in none, and how many were too many.
 func (r *Report) tables(most int) (all []tableView, hidden, left int) {
 	hidden, _ = r.Result.Tables(func(columns []string, rows []table.Row) error {
 		shown := make([]table.Row, 0, len(rows))

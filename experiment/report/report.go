@@ -1,6 +1,7 @@
-// Package report writes a result for those who review it: as one HTML page that needs nothing but itself, and as Markdown for a pull
-// request. Both say the question, the answer with its interval, what limits it, what would change it, the inputs, and how to run it again.
-// Whatever text a scenario or a record has stays text.
+// Package report writes a result for those who review it: as one HTML page that needs nothing but
+// itself, and as Markdown for a pull request. Both say the question, the answer with its interval,
+// what limits it, what would change it, the inputs, and how to run it again. Whatever text a
+// scenario or a record has stays text.
 package report
 
 import (
@@ -27,7 +28,8 @@ type Report struct {
 	Inputs []Input
 	// Profile is that of the run, nil where nothing of it is used.
 	Profile *profile.Profile
-	// Stored is a sensitivity that comes with the program, of the same settings; nil if there is none or one was asked for.
+	// Stored is a sensitivity that comes with the program, of the same settings; nil if there is
+	// none or one was asked for.
 	Stored *experiment.Sensitivity
 	// Again is the command line that gives the same result.
 	Again string
@@ -105,7 +107,8 @@ func (r *Report) answers() (lines []answer) {
 	return lines
 }
 
-// totals are the rows that are the answer of a single run of loads: the total if there are several, or the loads.
+// totals are the rows that are the answer of a single run of loads: the total if there are several,
+// or the loads.
 func (r *Report) totals() (rows []table.Row) {
 	if len(r.Result.Plots) > 0 {
 		return nil // a sweep, or an experiment of several runs
@@ -160,7 +163,8 @@ const (
 	mostPlaces = 4
 )
 
-// curves says of each line of a picture how it goes, where they are few: what the values are, or between which places it rises or falls.
+// curves says of each line of a picture how it goes, where they are few: what the values are, or
+// between which places it rises or falls.
 func curves(p *chart.Plot, rows []table.Row) (lines []answer) {
 	ch := p.Collect(rows)
 	if len(ch.Names) > mostCurves || len(ch.Ticks) < 2 {
@@ -308,7 +312,8 @@ func (r *Report) notes() (lines []string) {
 // change is a value that may change the answer.
 type change struct{ Key, Value, Source, Tried, Effect, Holds string }
 
-// changes are the values that would change the answer: those that a search has found, or else those without a source that act on the limit.
+// changes are the values that would change the answer: those that a search has found, or else those
+// without a source that act on the limit.
 func (r *Report) changes() (intro []string, all []change) {
 	if s := r.sensitivity(); s != nil {
 		for i := range s.Values {

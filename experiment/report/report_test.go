@@ -82,7 +82,8 @@ func markdown(t *testing.T, r *Report) string {
 	return b.String()
 }
 
-// Both forms say question, answer, interval, limit, what would change it, the comparison, inputs and command.
+// Both forms say question, answer, interval, limit, what would change it, the comparison, inputs
+// and command.
 func TestReportSaysWhatAReviewNeeds(t *testing.T) {
 	r := sample(t, "")
 	text := page(t, r)
@@ -131,7 +132,8 @@ func TestBadReportIsMarked(t *testing.T) {
 // hostile would like to be markup, a mention, a link, a fence, or a control sequence.
 const hostile = "<script>alert(1)</script>\"><img src=x onerror=alert(1)>' @somebody #12 https://evil.example/ www.evil.example ```\n```\n</pre> |a|b| ![x](y) \x1b[2J\u202e&amp;<!--"
 
-// The page is well-formed, and text stays text: no name becomes an element, and nothing is loaded from elsewhere.
+// The page is well-formed, and text stays text: no name becomes an element, and nothing is loaded
+// from elsewhere.
 func TestHostileTextStaysText(t *testing.T) {
 	text := page(t, sample(t, hostile))
 	allowed := map[string]bool{"html": true, "head": true, "meta": true, "title": true, "style": true, "body": true, "header": true, "h1": true, "h2": true, "main": true, "section": true,
@@ -183,7 +185,8 @@ func TestHostileTextStaysText(t *testing.T) {
 	}
 }
 
-// A reader sees the page without its tables running out of a phone, and nothing of it is loaded from elsewhere, whatever names say.
+// A reader sees the page without its tables running out of a phone, and nothing of it is loaded
+// from elsewhere, whatever names say.
 func TestPageInABrowser(t *testing.T) {
 	for _, text := range []string{"", hostile} {
 		file := filepath.Join(t.TempDir(), "page.html")

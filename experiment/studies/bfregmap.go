@@ -60,7 +60,8 @@ func runBFRegMap(env *experiment.Env) error {
 	return nil
 }
 
-// hasTable reports whether QPs have bfregs of the kernel's static table: the library or the kernel knows nothing else.
+// hasTable reports whether QPs have bfregs of the kernel's static table: the library or the kernel
+// knows nothing else.
 func hasTable(p *profile.Profile) bool {
 	return p.Kernel.Generation == kernel.Static || p.Provider.Generation == kernel.Static
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/rdmasim/rdmasim/experiment"
 )
 
-// Generations that the user gives are not those of mode: libmlx5 of rdma-core 44 on a static table gives the first QP a register of it.
+// Generations that the user gives are not those of mode: libmlx5 of rdma-core 44 on a static table
+// gives the first QP a register of it.
 func TestBFRegMapOfTwoGenerations(t *testing.T) {
 	x, err := Find("bfreg-map")
 	if err != nil {
@@ -27,7 +28,8 @@ func TestBFRegMapOfTwoGenerations(t *testing.T) {
 	}
 }
 
-// More thread domains than queue pairs are refused: the table would have another number of them than was asked for.
+// More thread domains than queue pairs are refused: the table would have another number of them
+// than was asked for.
 func TestBFRegMapOfTooManyThreadDomains(t *testing.T) {
 	x, err := Find("bfreg-map")
 	if err != nil {

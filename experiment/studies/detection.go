@@ -48,14 +48,16 @@ func codes(most int) []string {
 	return all
 }
 
-// What is run unless a timeout or a retry count is given: the usual defaults for each cause, and a grid for a peer that answers nothing.
+// What is run unless a timeout or a retry count is given: the usual defaults for each cause, and a
+// grid for a peer that answers nothing.
 var (
 	usualTimeouts = []int{14, 20}
 	gridTimeouts  = []int{8, 10, 12, 14, 15, 16, 17, 18, 20, 22}
 	gridRetries   = []int{7, 3, 2, 1, 0}
 )
 
-// usualRetries is the retry count with the usual timeouts: the default of most programs, and the most that there is.
+// usualRetries is the retry count with the usual timeouts: the default of most programs, and the
+// most that there is.
 const usualRetries = 7
 
 // failures are the points that are asked for.
@@ -135,7 +137,8 @@ func (x *failure) check() (err error) {
 	return err
 }
 
-// profile is that of the run: on Ethernet where the device has it and the user did not choose, with the floor that is asked for.
+// profile is that of the run: on Ethernet where the device has it and the user did not choose, with
+// the floor that is asked for.
 func (x *failure) profile() (*profile.Profile, error) {
 	p := x.Profile.Clone()
 	if v, _ := p.Lookup("hca.link_layer"); v.Source != profile.Override && p.HCA.LinkLayers.Has(hca.Ethernet) {

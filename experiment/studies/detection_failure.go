@@ -139,7 +139,8 @@ func (x *failure) body(t verbs.Thread) (err error) {
 	})
 }
 
-// open starts a process with a queue pair, memory, and what else it shall have. What is made last dies first.
+// open starts a process with a queue pair, memory, and what else it shall have. What is made last
+// dies first.
 func (x *failure) open(t verbs.Thread, host int, regionLast bool, others int) (*party, error) {
 	m, err := workload.OpenMember(t, x.b.TB.Hosts()[host], workload.XRCShared)
 	if err != nil {

@@ -26,8 +26,10 @@ func tries(timeout, retries int, more ...string) []string {
 	return append([]string{"timeout=" + strconv.Itoa(timeout), "retry_cnt=" + strconv.Itoa(retries)}, more...)
 }
 
-// TestDetectionAsPublished holds `rdmasim run detection` on connectx-6 to what was published of ConnectX-6 (harness/ack_timeout and
-// experiments/225-client of github.com/unionxic/rdma-fault-characterization): times within 1 %, counts exactly where they are one number.
+// TestDetectionAsPublished holds `rdmasim run detection` on connectx-6 to what was published of
+// ConnectX-6 (harness/ack_timeout and experiments/225-client of
+// github.com/unionxic/rdma-fault-characterization): times within 1 %, counts exactly where they are
+// one number.
 func TestDetectionAsPublished(t *testing.T) {
 	const off = "floor=false"
 	for _, c := range []struct {
@@ -93,8 +95,9 @@ func expect(t *testing.T, r *table.Row, want map[string]any) {
 	}
 }
 
-// TestDetectionByCause holds each cause to what the same publication has of it, on the parts that were measured: status and vendor byte
-// (harness/README.md), counters of both sides (225-client/05_counter_mapping), and who notices at all (harness/live_peer).
+// TestDetectionByCause holds each cause to what the same publication has of it, on the parts that
+// were measured: status and vendor byte (harness/README.md), counters of both sides
+// (225-client/05_counter_mapping), and who notices at all (harness/live_peer).
 func TestDetectionByCause(t *testing.T) {
 	quiet := map[string]any{"responder_resp_cqe_error": 0, "responder_resp_remote_access_errors": 0, "responder_resp_local_length_error": 0, "responder_req_cqe_error": 0}
 	silence := map[string]any{"status": "RETRY_EXC_ERR", "vendor_err": "0x81", "regular": 6, "requester_req_cqe_error": 1, "responder_rx_write_requests": 0}
@@ -127,7 +130,8 @@ func TestDetectionByCause(t *testing.T) {
 	}
 }
 
-// TestWhatLands: of a long WRITE that is cut off in its middle a prefix of whole packets lands; one lost packet costs one wait.
+// TestWhatLands: of a long WRITE that is cut off in its middle a prefix of whole packets lands; one
+// lost packet costs one wait.
 func TestWhatLands(t *testing.T) {
 	for _, us := range []int{10, 30, 35} {
 		r := &detected(t, "connectx-6", tries(14, 7, "cause=link-down", "payload=1048576", fmt.Sprint("after_us=", us))...).Rows[0]
@@ -143,7 +147,8 @@ func TestWhatLands(t *testing.T) {
 	}
 }
 
-// TestDetectionWithoutFloor: at any timeout the error comes R+1 timeouts after a first count that sends nothing, which was seen at 0.51 to 1.16 timeouts.
+// TestDetectionWithoutFloor: at any timeout the error comes R+1 timeouts after a first count that
+// sends nothing, which was seen at 0.51 to 1.16 timeouts.
 func TestDetectionWithoutFloor(t *testing.T) {
 	for _, timeout := range []int{1, 14, 20, 31} {
 		for _, retries := range []int{0, 3, 7} {
@@ -158,7 +163,8 @@ func TestDetectionWithoutFloor(t *testing.T) {
 	}
 }
 
-// TestDetectionAtTheEnds: each code of timeout and retry count gives a row, or a refusal that says what is allowed.
+// TestDetectionAtTheEnds: each code of timeout and retry count gives a row, or a refusal that says
+// what is allowed.
 func TestDetectionAtTheEnds(t *testing.T) {
 	for _, name := range []string{"connectx-6", "connectx-4", "generic-roce"} {
 		for _, timeout := range []int{1, 30, 31} {

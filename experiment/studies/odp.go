@@ -90,7 +90,8 @@ func (b *bed) mark(t verbs.Thread, regions []verbs.MR) {
 	b.before, b.regions = b.TB.Counters(), regionCounters(t, regions)
 }
 
-// regionCounters are the sums of what regions have counted, by the kernel's names. A kernel before 5.5 has none.
+// regionCounters are the sums of what regions have counted, by the kernel's names. A kernel before
+// 5.5 has none.
 func regionCounters(t verbs.Thread, regions []verbs.MR) map[string]uint64 {
 	all := map[string]uint64{}
 	for _, mr := range regions {
@@ -128,7 +129,8 @@ func (b *bed) pair(t verbs.Thread, o workload.EndpointOptions) (from, to *worklo
 	return from, to, from.Connect(t, 0, to, 0)
 }
 
-// grown are the counters of a host by their names, as far as they are of paging, of its device and of its port.
+// grown are the counters of a host by their names, as far as they are of paging, of its device and
+// of its port.
 func (b *bed) grown(host int) map[string]uint64 {
 	return grownOf(host, b.Grown(b.before), b.TB.Counters())
 }
@@ -158,7 +160,8 @@ func grownOf(host int, more, now []testbed.Reading) map[string]uint64 {
 	return all
 }
 
-// pagingCounters are the names of the counters of on-demand paging: the driver's of a device, of regions, and the device's own.
+// pagingCounters are the names of the counters of on-demand paging: the driver's of a device, of
+// regions, and the device's own.
 func pagingCounters() []string {
 	return []string{"num_page_faults", "num_page_fault_pages", "num_invalidations", "num_invalidation_pages", "invalidations_faults_contentions",
 		"num_prefetches_handled", "num_prefetch_pages", "num_failed_resolutions", "num_mrs_not_found", "num_odp_mr_pages", "num_odp_mrs",

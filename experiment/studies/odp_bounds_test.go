@@ -10,8 +10,8 @@ import (
 	"github.com/rdmasim/rdmasim/experiment"
 )
 
-// The working set of a row is the one that its ratio says, for every size of messages: pinned memory is as large as it, and
-// more than memory cannot be pinned.
+// The working set of a row is the one that its ratio says, for every size of messages: pinned
+// memory is as large as it, and more than memory cannot be pinned.
 func TestWorkingSetIsTheRatio(t *testing.T) {
 	for i, set := range [][]string{{"memory_mib=1", "message_kib=512"}, {"memory_mib=3", "message_kib=300"}, {"memory_mib=1", "message_kib=4"}} {
 		if testing.Short() && i > 0 {
@@ -42,7 +42,8 @@ func TestWorkingSetIsTheRatio(t *testing.T) {
 	}
 }
 
-// Bounce buffers are memory too: they leave less for the working set, and cannot be larger than memory.
+// Bounce buffers are memory too: they leave less for the working set, and cannot be larger than
+// memory.
 func TestBounceBuffersTakeMemory(t *testing.T) {
 	for window, want := range map[int]string{1024: "ENOMEM", 256: "ENOMEM", 192: "thrashing", 128: "fits"} {
 		res := odpRows(t, "scenario=thrash", "memory_mib=1", "message_kib=4", fmt.Sprint("window=", window))
@@ -109,7 +110,8 @@ func TestWarmupSendsAllOfTheBuffer(t *testing.T) {
 	}
 }
 
-// The cache of registrations never pins more than it may, and has fewer messages outstanding where it holds fewer.
+// The cache of registrations never pins more than it may, and has fewer messages outstanding where
+// it holds fewer.
 func TestCacheStaysWithinItsSize(t *testing.T) {
 	for _, c := range []struct {
 		message, window, holds int
@@ -125,7 +127,8 @@ func TestCacheStaysWithinItsSize(t *testing.T) {
 	}
 }
 
-// What a core copies takes as long as its rate says, also where one message is no whole number of nanoseconds.
+// What a core copies takes as long as its rate says, also where one message is no whole number of
+// nanoseconds.
 func TestCopyTime(t *testing.T) {
 	for _, rate := range []uint64{1, 80, 3000, 10000} {
 		s := &sending{copyGbps: rate}
@@ -139,7 +142,8 @@ func TestCopyTime(t *testing.T) {
 	}
 }
 
-// Settings that cannot be carried out are refused before anything runs, also in a run of all scenarios, and the message says which.
+// Settings that cannot be carried out are refused before anything runs, also in a run of all
+// scenarios, and the message says which.
 func TestOnDemandRefusesFirst(t *testing.T) {
 	x, err := Find("odp")
 	if err != nil {

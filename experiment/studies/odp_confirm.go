@@ -9,8 +9,9 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// confirmed runs a row of goodput again with more of what it was limited by, if the user asks for that, and says in it whether the goodput
-// rises. A wider window helps only where the sender has one.
+// confirmed runs a row of goodput again with more of what it was limited by, if the user asks for
+// that, and says in it whether the goodput rises. A wider window helps only where the sender has
+// one.
 func (x *odpRun) confirmed(row *table.Row, name string, windowed bool, again func(y *odpRun) (table.Row, error)) error {
 	word, ok := row.Get(experiment.LimitedBy).(string)
 	if !x.Confirm || !ok {

@@ -11,7 +11,8 @@ import (
 	"github.com/rdmasim/rdmasim/workload"
 )
 
-// floodSeries are READs of many queue pairs into the same pages: what packet flood, a hypothesis, adds to them.
+// floodSeries are READs of many queue pairs into the same pages: what packet flood, a hypothesis,
+// adds to them.
 var floodSeries = []flood{
 	{name: "reads, cold"},
 	{name: "reads, cold, flood", on: true},
@@ -26,8 +27,8 @@ type flood struct {
 // readBytes is how much a queue pair reads, into a place of its own beside those of the others.
 const readBytes = 64
 
-// floodSwitches turn packet flood on, with the profile's times where it has them: asked for again each 0.5 ms, and 10 ms until the next
-// queue pair learns.
+// floodSwitches turn packet flood on, with the profile's times where it has them: asked for again
+// each 0.5 ms, and 10 ms until the next queue pair learns.
 func (x *odpRun) floodSwitches() []string {
 	or := func(key string, v, otherwise sim.Time) string {
 		v = cmp.Or(v, otherwise)
@@ -95,7 +96,8 @@ func (x *odpRun) emitDone(series string, done []readDone) {
 	}
 }
 
-// readAll has the last host read over many queue pairs from all others at once, and returns when how many had completed.
+// readAll has the last host read over many queue pairs from all others at once, and returns when
+// how many had completed.
 func (x *odpRun) readAll(t verbs.Thread, b *bed, prefetched bool, timer uint8, row *table.Row) ([]readDone, error) {
 	queues, sources := x.Int("read_qps"), x.Int("senders")
 	hosts := b.TB.Hosts()
@@ -141,7 +143,8 @@ func (x *odpRun) readAll(t verbs.Thread, b *bed, prefetched bool, timer uint8, r
 	})
 }
 
-// connectSource has a host offer memory to read, and connects its share of the receiver's queue pairs to it.
+// connectSource has a host offer memory to read, and connects its share of the receiver's queue
+// pairs to it.
 func (x *odpRun) connectSource(t verbs.Thread, b *bed, host verbs.Host, to *workload.Endpoint, first int, timer uint8, reads []verbs.SendWR) error {
 	step := x.Int("senders")
 	from, err := workload.OpenEndpoint(t, host, workload.EndpointOptions{QPs: (len(reads)-first-1)/step + 1, Sends: 1, Receives: 1, MinRNRTimer: timer, MTU: verbs.MTU4096})

@@ -18,7 +18,8 @@ var rnrTimers = []uint8{1, 12, 18}
 // incastSeries are the receivers of incast.
 var incastSeries = []string{"cold", "prefetched", "pinned"}
 
-// incastMost is how many bytes of receive buffers there may be: the simulation keeps all that arrives in memory of its own.
+// incastMost is how many bytes of receive buffers there may be: the simulation keeps all that
+// arrives in memory of its own.
 const incastMost = 16 << 30
 
 // checkIncast refuses receive buffers that are too large.
@@ -51,7 +52,8 @@ func (x *odpRun) incast() error {
 	return x.incastReads()
 }
 
-// rushed says how senders rush a receiver: with its buffers cold, prefetched or pinned, one message after the other or in pairs.
+// rushed says how senders rush a receiver: with its buffers cold, prefetched or pinned, one message
+// after the other or in pairs.
 type rushed struct {
 	buffers string
 	timer   uint8
@@ -72,8 +74,8 @@ func (x *odpRun) rushRow(kind, series string, switches []string, r rushed) (tabl
 	return row, x.confirmed(&row, fmt.Sprintf("incast, %s, RNR timer %v ms", series, timerMS(r.timer)), false, run)
 }
 
-// thirdAfter is how long a sender waits for the second of a pair before it posts a further request, longer than an RNR wait takes; 0: it
-// posts none.
+// thirdAfter is how long a sender waits for the second of a pair before it posts a further request,
+// longer than an RNR wait takes; 0: it posts none.
 func (r *rushed) thirdAfter() time.Duration {
 	if !r.third {
 		return 0
@@ -223,7 +225,8 @@ func sum(all []int) (n int) {
 	return n
 }
 
-// countIncast says what the messages took, and how often they were sent; further packets were needed beside theirs.
+// countIncast says what the messages took, and how often they were sent; further packets were
+// needed beside theirs.
 func (x *odpRun) countIncast(t verbs.Thread, b *bed, row *table.Row, regions []verbs.MR, took time.Duration, further int) {
 	senders := x.Int("senders")
 	messages := uint64(senders * x.Int("messages"))

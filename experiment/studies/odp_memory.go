@@ -42,7 +42,8 @@ type sending struct {
 	delivered time.Duration // when the last message that was polled had been
 }
 
-// slots are the messages that the buffer has. The last one is shorter where the buffer is no multiple of a message.
+// slots are the messages that the buffer has. The last one is shorter where the buffer is no
+// multiple of a message.
 func (s *sending) slots() int { return int((s.buf.Len() + s.message - 1) / s.message) }
 
 // span is where slot i lies in the buffer.
@@ -158,8 +159,8 @@ func (o *onDemand) slice(t verbs.Thread, s *sending, n, i int) (uint64, uint32, 
 
 func (o *onDemand) regions() []verbs.MR { return []verbs.MR{o.mr} }
 
-// bounce copies each message into one of a few buffers, which are pinned from the beginning. Their memory is the program's, as that
-// of what it sends.
+// bounce copies each message into one of a few buffers, which are pinned from the beginning. Their
+// memory is the program's, as that of what it sends.
 type bounce struct {
 	ring verbs.Buffer
 	mr   verbs.MR
@@ -196,8 +197,9 @@ func (b *bounce) slice(t verbs.Thread, s *sending, n, i int) (uint64, uint32, er
 
 func (*bounce) regions() []verbs.MR { return nil }
 
-// pinCache registers each message's memory when it is sent, and keeps the regions, up to so many bytes; the one that was used longest
-// ago goes first. What is under way needs its region, so no more messages are outstanding than the cache holds.
+// pinCache registers each message's memory when it is sent, and keeps the regions, up to so many
+// bytes; the one that was used longest ago goes first. What is under way needs its region, so no
+// more messages are outstanding than the cache holds.
 type pinCache struct {
 	most  uint64
 	bytes uint64

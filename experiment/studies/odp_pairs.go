@@ -13,7 +13,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// pairSeries are incast with two messages of each sender at a time: what packet damming, a hypothesis, adds to it.
+// pairSeries are incast with two messages of each sender at a time: what packet damming, a
+// hypothesis, adds to it.
 var pairSeries = []pairs{
 	{name: "pairs, cold", buffers: "cold"},
 	{name: "pairs, cold, damming", buffers: "cold", damming: true},
@@ -21,7 +22,8 @@ var pairSeries = []pairs{
 	{name: "pairs, prefetched, damming", buffers: "prefetched", damming: true},
 }
 
-// pairs is a series of incast in which senders post two messages, one gap_us after the other, and wait for both.
+// pairs is a series of incast in which senders post two messages, one gap_us after the other, and
+// wait for both.
 type pairs struct {
 	name, buffers string
 	damming       bool
@@ -60,7 +62,8 @@ func incastRow(kind, series string, timer uint8) (row table.Row) {
 // timerMS is the time of an RNR timer's code in ms.
 func timerMS(timer uint8) float64 { return float64(roce.RNRTimer(timer)) / 1e6 }
 
-// incastRun runs body on the hosts of incast, with switches of the profile on, which are hypotheses.
+// incastRun runs body on the hosts of incast, with switches of the profile on, which are
+// hypotheses.
 func (x *odpRun) incastRun(series string, timer uint8, switches []string, row *table.Row, body func(t verbs.Thread, b *bed) error) error {
 	what := fmt.Sprintf("%s, RNR timer %v ms", series, timerMS(timer))
 	if err := x.Next("incast: " + what); err != nil {
@@ -89,8 +92,9 @@ func pitfalls(hypotheses []string) []string {
 	})
 }
 
-// sendsPairs sends messages two by two, each pair when the one before has completed, and returns how many further requests it has
-// posted: third, if it is not 0, is how long it waits for the second of a pair before each.
+// sendsPairs sends messages two by two, each pair when the one before has completed, and returns
+// how many further requests it has posted: third, if it is not 0, is how long it waits for the
+// second of a pair before each.
 func (s *sending) sendsPairs(t verbs.Thread, messages int, gap, third time.Duration) (further int, err error) {
 	message := verbs.SendWR{Opcode: verbs.WRSend, Flags: verbs.SendSignaled, SGEs: []verbs.SGE{{Addr: s.target.Addr(), Length: uint32(s.message), LKey: s.rkey}}}
 	for left := messages; left > 0; left -= 2 {
@@ -116,11 +120,12 @@ func (s *sending) post(t verbs.Thread, wr verbs.SendWR) error {
 	return err
 }
 
-// mostThird is how many further requests go behind a pair at most: one that is posted during the wait for an RNR NAK is dammed as well.
+// mostThird is how many further requests go behind a pair at most: one that is posted during the
+// wait for an RNR NAK is dammed as well.
 const mostThird = 4
 
-// reapPair waits until out requests have completed, and the further ones that it posts: one each time that none has completed for as long
-// as third says, once the first has.
+// reapPair waits until out requests have completed, and the further ones that it posts: one each
+// time that none has completed for as long as third says, once the first has.
 func (s *sending) reapPair(t verbs.Thread, out int, third time.Duration) (further int, err error) {
 	for posted := out; out > 0; {
 		poll := awaitCompletions
@@ -157,7 +162,8 @@ func (x *odpRun) concludePairs(rows []table.Row) {
 	n("incast: what helps against packet damming, in this order: receive buffers that are pinned or prefetched; a further request, such as a WRITE of no bytes, when the first one has completed and the next stays out for longer than an RNR wait, since its PSN shows the hole and draws a NAK (during the wait it would be dammed itself); a short ACK timeout, of which this device honours no less than %v; requests that are posted together, before a NAK can come (gap_us=0).", time.Duration(x.Profile.HCA.FirstRetransmission(1)/sim.Nanosecond))
 }
 
-// ackTimeout is how long the queue pairs of endpoints, which have code 14, wait for an ACK before they send again.
+// ackTimeout is how long the queue pairs of endpoints, which have code 14, wait for an ACK before
+// they send again.
 func (x *odpRun) ackTimeout() time.Duration {
 	const code = 14
 	return time.Duration(x.Profile.HCA.FirstRetransmission(code) / sim.Nanosecond)

@@ -9,8 +9,9 @@ import (
 	"github.com/rdmasim/rdmasim/experiment/table"
 )
 
-// With packet damming the second message of a pair waits for the ACK timeout, whatever the RNR timer; a third request brings it
-// without one, and where there is no page fault nothing is dammed. The same load without the hypothesis has the same faults.
+// With packet damming the second message of a pair waits for the ACK timeout, whatever the RNR
+// timer; a third request brings it without one, and where there is no page fault nothing is dammed.
+// The same load without the hypothesis has the same faults.
 func TestPairsAreDammed(t *testing.T) {
 	res := odpRows(t, "scenario=incast", "senders=2", "messages=4", "read_qps=1")
 	at := func(series string) []*table.Row { return rowsOf(res, "incast-pairs", series) }
@@ -48,8 +49,9 @@ func TestPairsAreDammed(t *testing.T) {
 	}
 }
 
-// With packet flood READs into one page take as many times odp.learn as there are queue pairs, which ask again until each has
-// learned; the RNR timer has no part in it, and a page that is there has none of it.
+// With packet flood READs into one page take as many times odp.learn as there are queue pairs,
+// which ask again until each has learned; the RNR timer has no part in it, and a page that is there
+// has none of it.
 func TestReadsFlood(t *testing.T) {
 	took := map[int]float64{}
 	for _, queues := range []int{1, 8} {
@@ -87,7 +89,8 @@ func TestReadsFlood(t *testing.T) {
 	}
 }
 
-// The times of a profile that has packet flood are used, and the series without it has none of it, nor has that without packet damming.
+// The times of a profile that has packet flood are used, and the series without it has none of it,
+// nor has that without packet damming.
 func TestPitfallsOfTheProfile(t *testing.T) {
 	set := []string{"scenario=incast", "senders=1", "messages=2", "read_qps=2"}
 	plain := odpRows(t, set...)

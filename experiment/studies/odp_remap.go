@@ -11,7 +11,8 @@ import (
 	"github.com/rdmasim/rdmasim/workload"
 )
 
-// remapping is a series of remap: told says that whoever keeps regions is told of the munmap, as a cache is that listens to it.
+// remapping is a series of remap: told says that whoever keeps regions is told of the munmap, as a
+// cache is that listens to it.
 type remapping struct {
 	name   string
 	source func() source
@@ -63,7 +64,8 @@ func (x *odpRun) remap() error {
 // sendsOfRemap are what is timed.
 var sendsOfRemap = []string{"first", "again", "after mmap", "again then"}
 
-// move sends twice, puts fresh memory under the same address, sends twice again, and looks at what has arrived.
+// move sends twice, puts fresh memory under the same address, sends twice again, and looks at what
+// has arrived.
 func (x *odpRun) move(t verbs.Thread, b *bed, s *sending, r remapping, row *table.Row) (sends []table.Row, err error) {
 	src := r.source()
 	old, fresh := bytes.Repeat([]byte{1}, int(s.message)), bytes.Repeat([]byte{2}, int(s.message))

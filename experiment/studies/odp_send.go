@@ -15,7 +15,8 @@ type sample struct {
 	counters map[string]uint64 // of the host
 }
 
-// newSending opens both ends, maps the buffer of size bytes on host 0 and a pinned target on host 1.
+// newSending opens both ends, maps the buffer of size bytes on host 0 and a pinned target on host
+// 1.
 func (x *odpRun) newSending(t verbs.Thread, b *bed, size uint64, o workload.EndpointOptions) (*sending, error) {
 	o.QPs, o.Sends, o.Receives, o.MinRNRTimer, o.MTU = 1, x.window, 2, 12, verbs.MTU4096
 	from, to, err := b.pair(t, o)
@@ -60,8 +61,8 @@ func (s *sending) fill(t verbs.Thread) error {
 	return nil
 }
 
-// send writes the messages to the target, and calls done with the number of those that have completed and of their bytes, which it
-// returns in the end.
+// send writes the messages to the target, and calls done with the number of those that have
+// completed and of their bytes, which it returns in the end.
 func (s *sending) send(t verbs.Thread, src source, done func(n int, bytes uint64)) (bytes uint64, err error) {
 	out, completed := 0, 0
 	reap := func() error {

@@ -54,7 +54,8 @@ func value(t *testing.T, r *table.Row, key string) float64 {
 	return v
 }
 
-// Rows say what limits them: page faults, the wire, the core that copies; and a second run with more of it says whether that is so.
+// Rows say what limits them: page faults, the wire, the core that copies; and a second run with
+// more of it says whether that is so.
 func TestOnDemandLimits(t *testing.T) {
 	x, err := Find("odp")
 	if err != nil {
@@ -77,7 +78,8 @@ func TestOnDemandLimits(t *testing.T) {
 	}
 }
 
-// A cold buffer faults once for each message, in its first pass only; who may not pin sends on demand all the same.
+// A cold buffer faults once for each message, in its first pass only; who may not pin sends on
+// demand all the same.
 func TestWarmup(t *testing.T) {
 	res := odpRows(t, "scenario=warmup", "buffer_mib=1", "passes=2")
 	low, cold := rowsOf(res, "warmup", "pinned, unprivileged")[0], rowsOf(res, "warmup", "cold, unprivileged")[0]
@@ -117,7 +119,8 @@ func TestWarmup(t *testing.T) {
 	}
 }
 
-// Memory that was mapped anew is sent with its bytes by whoever follows the process's pages, and by nobody else.
+// Memory that was mapped anew is sent with its bytes by whoever follows the process's pages, and by
+// nobody else.
 func TestRemap(t *testing.T) {
 	res := odpRows(t, "scenario=remap", "message_kib=8")
 	for series, want := range map[string]bool{"on demand": true, "on demand, whole address space": true, "pinned": false, "pin-down-cache": false,
@@ -204,8 +207,8 @@ func TestGoodputIsOfDeliveries(t *testing.T) {
 	}
 }
 
-// More senders than the switch can hold, though it pauses them, lose packets: the result says so, and of a run that fails
-// no share is told.
+// More senders than the switch can hold, though it pauses them, lose packets: the result says so,
+// and of a run that fails no share is told.
 func TestIncastBeyondTheSwitch(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short tests have no 32 senders")

@@ -15,7 +15,8 @@ import (
 // ratios are working sets, as parts of memory in 100.
 var ratios = []int{50, 75, 100, 125, 150, 200, 300, 400}
 
-// thrashingFrom is which share of the pages that are sent has to come back from swap, in 100, for a run to be called thrashing.
+// thrashingFrom is which share of the pages that are sent has to come back from swap, in 100, for a
+// run to be called thrashing.
 const thrashingFrom = 10
 
 func thrashSeries() []warming {
@@ -50,7 +51,8 @@ func (x *odpRun) thrash() error {
 	return nil
 }
 
-// workingSet is ratio percent of memory: whole pages, since memory is whole MiB and ratios are quarters.
+// workingSet is ratio percent of memory: whole pages, since memory is whole MiB and ratios are
+// quarters.
 func workingSet(memory uint64, ratio int) uint64 { return memory * uint64(ratio) / 100 }
 
 // ring is the size of the bounce buffers.

@@ -158,7 +158,8 @@ func (x *odpRun) pass(t verbs.Thread, b *bed, s *sending, w warming, row *table.
 	return timeline(w.name, samples), nil
 }
 
-// mostSamples is some number of times at which the counters of a run are read: after each message of a short one.
+// mostSamples is some number of times at which the counters of a run are read: after each message
+// of a short one.
 const mostSamples = 512
 
 // perDecade is how many points of time there are in ten times as long a time.

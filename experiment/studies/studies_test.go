@@ -63,7 +63,8 @@ func TestUsageErrors(t *testing.T) {
 	}
 }
 
-// A value of the profile that an experiment sets itself is refused, and not replaced without a word.
+// A value of the profile that an experiment sets itself is refused, and not replaced without a
+// word.
 func TestValuesThatExperimentsSet(t *testing.T) {
 	for _, c := range []struct{ name, set, says string }{
 		{"odp scenario=incast", "link.pfc=false", "give --set pfc="},

@@ -121,7 +121,8 @@ func runSharing(env *experiment.Env) error {
 	return env.Step(total, total, "done")
 }
 
-// longest is how many times its duration a point is measured at most: 8, and not above 1.2 ms, which 64 threads need.
+// longest is how many times its duration a point is measured at most: 8, and not above 1.2 ms,
+// which 64 threads need.
 func longest(env *experiment.Env) int { return min(8, max(1, 1200/env.Int("duration_us"))) }
 
 // scenario is the point as a scenario, so that what runs is what a file could say.
@@ -147,7 +148,8 @@ func onInfiniBand(e *experiment.Env) bool {
 	return e.Profile.HCA.LinkLayers.Has(hca.InfiniBand)
 }
 
-// varies refuses a value of the user's for a key that the experiment sets, and says what to do instead.
+// varies refuses a value of the user's for a key that the experiment sets, and says what to do
+// instead.
 func varies(e *experiment.Env, key, instead string) error {
 	if v, _ := e.Profile.Lookup(key); v.Source == profile.Override {
 		return experiment.Usagef("%s=%s: the experiment sets it itself: leave it out, and %s", key, v.Text, instead)
@@ -160,7 +162,8 @@ func variesDomains(e *experiment.Env, instead string) error {
 	return cmp.Or(varies(e, independentKey, instead), varies(e, "provider.td_keeps_qp_lock", instead))
 }
 
-// profileWith is env's profile with changes; its generations are that of mode where the user gives none.
+// profileWith is env's profile with changes; its generations are that of mode where the user gives
+// none.
 func profileWith(e *experiment.Env, changes ...map[string]string) (*profile.Profile, error) {
 	p := e.Profile.Clone()
 	for _, key := range []string{"kernel.generation", "provider.generation"} {

@@ -9,8 +9,9 @@ import (
 	"github.com/rdmasim/rdmasim/experiment/table"
 )
 
-// The answer of "how should 32 threads share UAR pages": rates that are steady, of points that were measured for as long as that takes. In the
-// 150 us that 16 threads need, those of 32 on contexts of their own fall from 150 M/s to 85.
+// The answer of "how should 32 threads share UAR pages": rates that are steady, of points that were
+// measured for as long as that takes. In the 150 us that 16 threads need, those of 32 on contexts
+// of their own fall from 150 M/s to 85.
 func TestThirtyTwoThreads(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")

@@ -127,7 +127,8 @@ func (o xrcObjects) audit() error {
 	return nil
 }
 
-// contextBytes is what a QP's context takes of the device's memory on the host, in slots of which qpc_cache is told.
+// contextBytes is what a QP's context takes of the device's memory on the host, in slots of which
+// qpc_cache is told.
 const contextBytes = 512
 
 // qpBytes is what so many QPs without queues take.

@@ -39,7 +39,8 @@ type meshSize struct {
 	qps, pinned uint64 // on the node; pinned: bytes of rings and doorbell records
 }
 
-// footprint is, for each kind, what a node has: from simulation as long as the node has few enough QPs, and computed beyond.
+// footprint is, for each kind, what a node has: from simulation as long as the node has few enough
+// QPs, and computed beyond.
 func (x *xrcRun) footprint() error {
 	if err := x.Next("footprint"); err != nil {
 		return err
@@ -56,7 +57,8 @@ func (x *xrcRun) footprint() error {
 			}
 			row := x.meshRow(&k, nodes)
 			qps, _ := row.Float("qps")
-			// The other nodes are on one device, and have as many QPs as the node, or one for each process.
+			// The other nodes are on one device, and have as many QPs as the node, or one for each
+			// process.
 			if most := max(int(qps), (nodes-1)*processes); k.links != nil && most <= x.Int("simulate_qps") && !x.beyondDevice(most) {
 				size, err := x.simulateMesh(&k, nodes, &row)
 				if err != nil {
@@ -83,7 +85,8 @@ func (x *xrcRun) footprint() error {
 	return nil
 }
 
-// slope is the line through the two largest meshes that were simulated; of one with the same number of QPs it is flat.
+// slope is the line through the two largest meshes that were simulated; of one with the same number
+// of QPs it is flat.
 func slope(run []meshSize) (fixed, each float64, ok bool) {
 	if len(run) < 2 {
 		return 0, 0, false
@@ -120,19 +123,22 @@ func (x *xrcRun) meshRow(k *meshKind, nodes int) (row table.Row) {
 // reservedQPs are numbers that no program gets, on the simulated device.
 const reservedQPs = 64
 
-// beyondDevice says whether programs cannot have so many QPs: the driver takes one for UMRs when the first region is made.
+// beyondDevice says whether programs cannot have so many QPs: the driver takes one for UMRs when
+// the first region is made.
 func (x *xrcRun) beyondDevice(qps int) bool {
 	return qps >= 1<<x.Profile.HCA.LogMaxQP-reservedQPs
 }
 
-// expectedMisses is the share of look-ups that miss when QPs are used at random, each of which a hash gives one of the places of a cache:
-// a place that has several QPs keeps the one that was used last.
+// expectedMisses is the share of look-ups that miss when QPs are used at random, each of which a
+// hash gives one of the places of a cache: a place that has several QPs keeps the one that was used
+// last.
 func expectedMisses(qps, places int) float64 {
 	q, e := float64(qps), float64(places)
 	return 1 - e/q*(1-math.Pow(1-1/e, q))
 }
 
-// simulateMesh runs a mesh, adds to the row what the node's device counts, and returns what the node has.
+// simulateMesh runs a mesh, adds to the row what the node's device counts, and returns what the
+// node has.
 func (x *xrcRun) simulateMesh(k *meshKind, nodes int, row *table.Row) (size meshSize, err error) {
 	name := fmt.Sprintf("footprint, %s, %d nodes", k.name, nodes)
 	err = on(x.Env, name, make([]testbed.HostConfig, 2), nil, func(t verbs.Thread, b *bed) error {

@@ -12,8 +12,8 @@ import (
 	"github.com/rdmasim/rdmasim/workload"
 )
 
-// lifetimeCase is what the processes of a node do. One of them makes a target QP, another may join it, and a third may come when
-// both have ended.
+// lifetimeCase is what the processes of a node do. One of them makes a target QP, another may join
+// it, and a third may come when both have ended.
 type lifetimeCase struct {
 	name     string
 	second   bool // a second process has the domain open, and receives
@@ -146,7 +146,8 @@ func (l *life) file() string {
 	return domainFile
 }
 
-// connect opens everything: the sender's initiator and the creator's target QP, and what the second process has.
+// connect opens everything: the sender's initiator and the creator's target QP, and what the second
+// process has.
 func (l *life) connect(t verbs.Thread) error {
 	hosts := l.b.TB.Hosts()
 	var err error
@@ -199,7 +200,8 @@ func outcomeOf(err error) string {
 // inboxDepth is how many messages a process can receive.
 const inboxDepth = 4
 
-// user starts a process of the node, which opens the domain, posts receives, and does what more says.
+// user starts a process of the node, which opens the domain, posts receives, and does what more
+// says.
 func (l *life) user(t verbs.Thread, more func(t verbs.Thread, u *user) error) (*user, error) {
 	m, err := workload.OpenMember(t, l.b.TB.Hosts()[1], l.d.calls)
 	if err != nil {

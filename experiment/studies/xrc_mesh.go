@@ -10,8 +10,8 @@ import (
 	"github.com/rdmasim/rdmasim/workload"
 )
 
-// mesh is a node on host 0, with all of its processes, and all the other nodes on host 1, in one process: the node's device cannot
-// tell.
+// mesh is a node on host 0, with all of its processes, and all the other nodes on host 1, in one
+// process: the node's device cannot tell.
 type mesh struct {
 	x                       *xrcRun
 	b                       *bed
@@ -37,7 +37,8 @@ type meshEnd struct {
 	srqn   uint32 // XRC
 }
 
-// shot is a message from one process to another, which both directions of a mesh have one of for each pair.
+// shot is a message from one process to another, which both directions of a mesh have one of for
+// each pair.
 type shot struct {
 	from *meshEnd
 	qp   verbs.QP
@@ -166,7 +167,8 @@ func (m *mesh) linkRC(t verbs.Thread) error {
 	return nil
 }
 
-// linkXRC gives each process an initiator for each other node, and the node a target QP for each process of the others.
+// linkXRC gives each process an initiator for each other node, and the node a target QP for each
+// process of the others.
 func (m *mesh) linkXRC(t verbs.Thread) error {
 	for _, e := range append([]*meshEnd{m.others}, m.node...) {
 		err := e.Do(t, "SRQ", func(t verbs.Thread) (err error) {
@@ -195,8 +197,8 @@ func (m *mesh) linkXRC(t verbs.Thread) error {
 	return nil
 }
 
-// initiator connects a process with a target QP that another one makes. times messages go through it: from the node, to each process of the
-// other node; to the node, to each of its processes.
+// initiator connects a process with a target QP that another one makes. times messages go through
+// it: from the node, to each process of the other node; to the node, to each of its processes.
 func (m *mesh) initiator(t verbs.Thread, from, to *meshEnd, near []*meshEnd, times int) error {
 	var i *workload.XRCInitiator
 	err := from.Do(t, "initiator", func(t verbs.Thread) (err error) {
@@ -259,7 +261,8 @@ func (m *mesh) linkUD(t verbs.Thread) error {
 // For each queue pair of the node so many messages fill the caches, and so many are counted.
 const fillEach, countEach = 3, 6
 
-// measure sends messages that are drawn at random, one by one, and counts look-ups of QP contexts on the node's device.
+// measure sends messages that are drawn at random, one by one, and counts look-ups of QP contexts
+// on the node's device.
 func (m *mesh) measure(t verbs.Thread, row *table.Row) error {
 	rng := sim.NewRand(m.x.Seed, "xrc footprint")
 	fill, messages := int(m.qps)*fillEach, int(m.qps)*countEach

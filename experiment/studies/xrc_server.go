@@ -53,8 +53,9 @@ func (x *xrcRun) longServer() error {
 	return nil
 }
 
-// year is the server's time under one design. A day is one of a schedule: each connection is made by calls that go all their way
-// through driver and device, and the simulator's clock, which ends after 106 days, counts only what they take.
+// year is the server's time under one design. A day is one of a schedule: each connection is made
+// by calls that go all their way through driver and device, and the simulator's clock, which ends
+// after 106 days, counts only what they take.
 type year struct {
 	x     *xrcRun
 	d     *xrcDesign
@@ -179,7 +180,8 @@ func (y *year) kill(t verbs.Thread, members ...*workload.Member) {
 	t.Sleep(cleanUp)
 }
 
-// shares says whether a second process becomes a user of a target QP by a call, and ends whether a call gives it back.
+// shares says whether a second process becomes a user of a target QP by a call, and ends whether a
+// call gives it back.
 func (y *year) shares() bool {
 	return y.d.calls == workload.XRCShared || y.d.calls == workload.XRCRegistered
 }
@@ -193,8 +195,8 @@ func (y *year) clientOf(k *meeting) *workload.Member {
 	return y.steady
 }
 
-// connect makes the connections of a day: each client makes its target QP, in a domain of its own, the server makes one for the
-// client, and its other process becomes a user of that.
+// connect makes the connections of a day: each client makes its target QP, in a domain of its own,
+// the server makes one for the client, and its other process becomes a user of that.
 func (y *year) connect(t verbs.Thread, day int) (err error) {
 	y.connects += len(y.links)
 	if y.doomed, err = y.member(t, 1); err != nil {
@@ -238,8 +240,8 @@ func (y *year) connect(t verbs.Thread, day int) (err error) {
 	})
 }
 
-// initiatorOf is the number that the initiator of the other side is said to have. Initiators are left out: they are their process's
-// in every design, and end with it.
+// initiatorOf is the number that the initiator of the other side is said to have. Initiators are
+// left out: they are their process's in every design, and end with it.
 func initiatorOf(day int) uint32 { return 0x800000 + uint32(day) }
 
 // accept makes the server's target QP for a client, unless the device has no more.
@@ -361,8 +363,8 @@ func (y *year) end(t verbs.Thread, days int) error {
 	return nil
 }
 
-// forecast says on which day the device has no more QPs: the day on which it was, or the one on which it will be if the server goes on
-// as it did.
+// forecast says on which day the device has no more QPs: the day on which it was, or the one on
+// which it will be if the server goes on as it did.
 func (y *year) forecast(days int, alive uint64) {
 	switch {
 	case y.refused > 0:

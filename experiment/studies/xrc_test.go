@@ -38,8 +38,9 @@ func kind(r *experiment.Result, kind string) (all []table.Row) {
 	return all
 }
 
-// What each design promises, case by case: how the sender's second message ends, whether it arrives, the QPs and domains that live then
-// and those that are left, and what a third process has from opening again.
+// What each design promises, case by case: how the sender's second message ends, whether it
+// arrives, the QPs and domains that live then and those that are left, and what a third process has
+// from opening again.
 func TestLifetimes(t *testing.T) {
 	rows := kind(xrcResult(t, "scenario=lifetime"), "lifetime")
 	gone, there, mute := "RETRY_EXC_ERR false 0", "SUCCESS true 1", "REM_ACCESS_ERR false 1"
@@ -77,8 +78,8 @@ func TestLifetimes(t *testing.T) {
 	}
 }
 
-// What the server is not told of piles up in every design, and with the proposal everything; only with Linux 3.2 it outlives the server, and
-// with it what clients left that were killed.
+// What the server is not told of piles up in every design, and with the proposal everything; only
+// with Linux 3.2 it outlives the server, and with it what clients left that were killed.
 func TestLongServer(t *testing.T) {
 	res := xrcResult(t, "scenario=long-server", "clients=20", "days=30", "both_percent=50", "one_side_percent=30")
 	rows := kind(res, "long-server")
@@ -113,7 +114,8 @@ func TestLongServer(t *testing.T) {
 	}
 }
 
-// A server that starts again has what its clients left since, and with Linux 3.2 all that they ever left.
+// A server that starts again has what its clients left since, and with Linux 3.2 all that they ever
+// left.
 func TestLongServerThatStartsAgain(t *testing.T) {
 	res := xrcResult(t, "scenario=long-server", "clients=10", "days=24", "restart_days=10", "both_percent=0")
 	for letter, want := range map[string][2]float64{"a": {100, 40}, "b": {100, 40}, "c": {100, 40}, "d": {200, 240}, "e": {100, 40}} {
@@ -163,7 +165,8 @@ func TestDayOfTheLastQP(t *testing.T) {
 	}
 }
 
-// A device that has few QPs gets them back, those of killed servers too, except with Linux 3.2: else it would refuse clients.
+// A device that has few QPs gets them back, those of killed servers too, except with Linux 3.2:
+// else it would refuse clients.
 func TestDeviceGetsItsQPsBack(t *testing.T) {
 	res := xrcResult(t, "scenario=long-server", "clients=30", "days=90", "restart_days=3", "both_percent=20", "hca.log_max_qp=8")
 	rows := kind(res, "long-server")
@@ -176,7 +179,8 @@ func TestDeviceGetsItsQPsBack(t *testing.T) {
 	}
 }
 
-// What is simulated has the QPs of the formula, memory in a line, and the misses that random use of the cache has.
+// What is simulated has the QPs of the formula, memory in a line, and the misses that random use of
+// the cache has.
 func TestFootprint(t *testing.T) {
 	res := xrcResult(t, "scenario=footprint", "nodes=32", "processes=3", "simulate_qps=70", "hca.qpc_cache=64")
 	rows := kind(res, "footprint")
@@ -226,7 +230,8 @@ func TestFootprintBeyondTheDevice(t *testing.T) {
 	}
 }
 
-// Settings that make no sense are refused as usage, before anything runs, and the message says which.
+// Settings that make no sense are refused as usage, before anything runs, and the message says
+// which.
 func TestXRCUsage(t *testing.T) {
 	x, err := Find("xrc")
 	if err != nil {

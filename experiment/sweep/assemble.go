@@ -14,7 +14,8 @@ import (
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
 )
 
-// mostRows bounds the rows that are kept in memory, for a table and for pictures. Files have all of them.
+// mostRows bounds the rows that are kept in memory, for a table and for pictures. Files have all of
+// them.
 const mostRows = 10_000
 
 // mostKept is how many runs a sweep may have whose results are kept in memory.
@@ -38,8 +39,8 @@ type Answer struct {
 // mostLookedAt bounds the points whose loads are looked at.
 const mostLookedAt = 200
 
-// Places are the points of a scenario's sweep with the places of their loads: all points, or some from all over a large sweep. Points that
-// cannot be run, as the answer says, are left out.
+// Places are the points of a scenario's sweep with the places of their loads: all points, or some
+// from all over a large sweep. Points that cannot be run, as the answer says, are left out.
 func (a *Answer) Places() (all []experiment.Placed) {
 	points := a.r.n / a.r.Seeds
 	looked := min(points, mostLookedAt)
@@ -86,7 +87,8 @@ func (a *Answer) cells() iter.Seq2[cell, error] {
 	}
 }
 
-// read is a result. Each file of an answer reads all of them: those of a small sweep are kept in memory.
+// read is a result. Each file of an answer reads all of them: those of a small sweep are kept in
+// memory.
 func (a *Answer) read(at store.Address) (*result, error) {
 	if res := a.kept[at]; res != nil {
 		return res, nil

@@ -7,8 +7,8 @@ import (
 	"github.com/rdmasim/rdmasim/experiment/sweep/store"
 )
 
-// BenchmarkCachedPoint measures a run whose result is in the store: in a worker its address and a look into the store, in the supervisor the
-// reading of its result.
+// BenchmarkCachedPoint measures a run whose result is in the store: in a worker its address and a
+// look into the store, in the supervisor the reading of its result.
 func BenchmarkCachedPoint(b *testing.B) {
 	sc, err := experiment.ParseScenario("q.yaml", []byte(question))
 	if err != nil {

@@ -65,8 +65,8 @@ func (t *Table) Write(w io.Writer, format string) error {
 	return t.t.writeJSONL(w, nil)
 }
 
-// Export is the table of the results in a folder: of one version of the model, or of all when that is "", and of one
-// experiment, or of all. n is the number of results.
+// Export is the table of the results in a folder: of one version of the model, or of all when that
+// is "", and of one experiment, or of all. n is the number of results.
 func Export(dir, model, name string) (t *Table, n int, err error) {
 	kept := func() iter.Seq2[*Kept, error] {
 		return func(yield func(*Kept, error) bool) {

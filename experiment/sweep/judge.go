@@ -10,7 +10,8 @@ import (
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
 )
 
-// judge says whether the intervals hide what the sweep asks: whether neighbours on the first axis differ.
+// judge says whether the intervals hide what the sweep asks: whether neighbours on the first axis
+// differ.
 type judge struct {
 	r        *prepared
 	axis     int // the first with several values; -1: none

@@ -45,7 +45,8 @@ func (l *list) rest(shown int) string {
 	}
 }
 
-// switches are the hypotheses of many runs, key=value, by their keys: a key that is swept has many values.
+// switches are the hypotheses of many runs, key=value, by their keys: a key that is swept has many
+// values.
 type switches map[string]*list
 
 func (s switches) add(hypotheses []string) {

@@ -14,13 +14,15 @@ import (
 	"strings"
 )
 
-// Model is the version of the model: results are only shared among programs of which it is the same.
+// Model is the version of the model: results are only shared among programs of which it is the
+// same.
 //
-// It has to change whenever a change of the code may change a result, and nobody has to remember to change it. So it is the
-// commit that the program was built from, with the kind of processor, since figures that are derived from a run have
-// floating point. Colleagues who build one commit share results. Where the build recorded no commit, or the tree had
-// changes, it is the linker's build ID, a hash of all that went into this program. Both change with changes that do not
-// matter, which costs a run and no wrong result.
+// It has to change whenever a change of the code may change a result, and nobody has to remember to
+// change it. So it is the commit that the program was built from, with the kind of processor, since
+// figures that are derived from a run have floating point. Colleagues who build one commit share
+// results. Where the build recorded no commit, or the tree had changes, it is the linker's build
+// ID, a hash of all that went into this program. Both change with changes that do not matter, which
+// costs a run and no wrong result.
 func Model() (string, error) {
 	info, ok := debug.ReadBuildInfo()
 	var revision, tags string
@@ -42,7 +44,8 @@ func Model() (string, error) {
 	return "build " + id, err
 }
 
-// modelTags names the build tags that may change a result. How a program looks up names, which make fixes, changes none.
+// modelTags names the build tags that may change a result. How a program looks up names, which make
+// fixes, changes none.
 func modelTags(list string) string {
 	kept := slices.DeleteFunc(strings.Split(list, ","), func(tag string) bool { return tag == "netgo" || tag == "osusergo" || tag == "" })
 	if len(kept) == 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/rdmasim/rdmasim/experiment"
 )
 
-// notes gathers what runs say beside their rows: each kind of note once, with the points that say so. What all points say in the same words
-// names none.
+// notes gathers what runs say beside their rows: each kind of note once, with the points that say
+// so. What all points say in the same words names none.
 type notes struct {
 	cells  int
 	order  []string
@@ -98,8 +98,8 @@ func (n *notes) add(pt []experiment.Setting, run *result) {
 	}
 }
 
-// where says at which points a note holds: by the values of keys, if it holds for every combination of these, or else by name. keys are in
-// the order of the sweep.
+// where says at which points a note holds: by the values of keys, if it holds for every combination
+// of these, or else by name. keys are in the order of the sweep.
 func (n *notes) where(v *noted, keys []string) string {
 	if v.count == n.cells {
 		return fmt.Sprintf("all %d points", n.cells)

@@ -9,7 +9,8 @@ import (
 	"github.com/rdmasim/rdmasim/experiment"
 )
 
-// Each kind of note stands there once, with the points that say so; figures that differ are told from those that do not.
+// Each kind of note stands there once, with the points that say so; figures that differ are told
+// from those that do not.
 func TestNotesOfASweep(t *testing.T) {
 	const steady, every = "Load a: its rate is not steady: the interval is ±%d %%; give it 20us.", "Source of the scenario: a paper"
 	n := newNotes()

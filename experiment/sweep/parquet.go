@@ -14,7 +14,8 @@ import (
 // rowGroup is how many rows are in memory before they are written.
 const rowGroup = 10_000
 
-// writeParquet writes the rows as a Parquet file, compressed, with a null where a row lacks a column.
+// writeParquet writes the rows as a Parquet file, compressed, with a null where a row lacks a
+// column.
 func (t *rowSet) writeParquet(w io.Writer) error {
 	typ := t.rowType()
 	out := parquet.NewWriter(w, parquet.SchemaOf(reflect.New(typ).Interface()), parquet.Compression(&parquet.Snappy), parquet.MaxRowsPerRowGroup(rowGroup), parquet.CreatedBy("rdmasim", experiment.Release(), ""))

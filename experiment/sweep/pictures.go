@@ -53,8 +53,8 @@ func values(a *grid.Axis) []string {
 	return v
 }
 
-// plots are the line plots of the answer: those of the experiment with a line for each point, or those of a scenario against
-// the first key that has several values.
+// plots are the line plots of the answer: those of the experiment with a line for each point, or
+// those of a scenario against the first key that has several values.
 func (a *Answer) plots() []chart.Plot {
 	axes := a.r.Grid.Axes
 	keys := a.r.Grid.Keys()
@@ -94,10 +94,12 @@ func (a *Answer) words(p *chart.Plot) []string {
 	return words
 }
 
-// mostSampledLines bounds the lines of a sample: each of its points would be one if all keys told lines apart.
+// mostSampledLines bounds the lines of a sample: each of its points would be one if all keys told
+// lines apart.
 const mostSampledLines = 16
 
-// lines are the keys besides an axis whose values tell lines apart, and what the points of each line differ in besides.
+// lines are the keys besides an axis whose values tell lines apart, and what the points of each
+// line differ in besides.
 func (a *Answer) lines(axis int) (keys, across []string) {
 	lines := 1
 	for k, b := range a.r.Grid.Axes {

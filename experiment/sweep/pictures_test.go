@@ -10,8 +10,8 @@ import (
 	"github.com/rdmasim/rdmasim/experiment/table"
 )
 
-// Points of a sample that a list tells apart have lines of their own, as far as they are few; of the other keys the line's
-// name says what they range over.
+// Points of a sample that a list tells apart have lines of their own, as far as they are few; of
+// the other keys the line's name says what they range over.
 func TestLinesOfASample(t *testing.T) {
 	var g grid.Grid
 	for _, text := range []string{"payload=2..8KiB", "verb=write,send", "window=1..64", "qps,conns=1:1,2:8", "seed=1:30:1"} {

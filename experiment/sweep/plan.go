@@ -1,6 +1,7 @@
-// Package sweep runs an experiment or a scenario over many settings and seeds: points are run by worker processes, on this
-// machine or on a cluster, their results are kept by content, and the answer is put together from there. Its bytes do not
-// depend on how many workers there were, on their order, or on the machine.
+// Package sweep runs an experiment or a scenario over many settings and seeds: points are run by
+// worker processes, on this machine or on a cluster, their results are kept by content, and the
+// answer is put together from there. Its bytes do not depend on how many workers there were, on
+// their order, or on the machine.
 package sweep
 
 import (
@@ -30,7 +31,8 @@ type Flags struct {
 	Sample string
 }
 
-// Plan is all that decides the points of a sweep and their results. A worker on another machine needs nothing else.
+// Plan is all that decides the points of a sweep and their results. A worker on another machine
+// needs nothing else.
 type Plan struct {
 	Name string `json:"name"` // of the experiment, or the file of the scenario
 	// Scenario is the text of the file.
@@ -147,7 +149,8 @@ func (p *Plan) checkKeys() error {
 	return nil
 }
 
-// scenarioText is the text of a scenario file: one of the user's, or one that comes with the program.
+// scenarioText is the text of a scenario file: one of the user's, or one that comes with the
+// program.
 func scenarioText(ctx context.Context, name string) ([]byte, error) {
 	text, err := input.ReadFile(ctx, name)
 	if err != nil && filepath.Base(name) == name {
@@ -235,11 +238,12 @@ func (r *prepared) pointName(i int) string {
 	return name
 }
 
-// mostChecked bounds the runs whose settings are checked before the first begins: the others are checked when it is their turn.
+// mostChecked bounds the runs whose settings are checked before the first begins: the others are
+// checked when it is their turn.
 const mostChecked = 2000
 
-// check checks the settings of points before the first one runs: all of a sweep that is not large, otherwise points from all
-// over it. Two values of one key that make the same run are refused.
+// check checks the settings of points before the first one runs: all of a sweep that is not large,
+// otherwise points from all over it. Two values of one key that make the same run are refused.
 func (r *prepared) check() error {
 	cells := r.n / r.Seeds
 	for k := range min(cells, mostChecked) {

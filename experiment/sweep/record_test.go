@@ -11,7 +11,8 @@ import (
 	"github.com/rdmasim/rdmasim/experiment/studies"
 )
 
-// A recorded sweep gives the bytes of one by workers, with seeds and samples too, and its capture names each run.
+// A recorded sweep gives the bytes of one by workers, with seeds and samples too, and its capture
+// names each run.
 func TestRecordedSweep(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
@@ -66,7 +67,8 @@ func TestRecordedSweepWithoutAPlace(t *testing.T) {
 	}
 }
 
-// A sweep is drawn against its first key, with a line for each value of the others; one over an experiment has a line for each point.
+// A sweep is drawn against its first key, with a line for each value of the others; one over an
+// experiment has a line for each point.
 func TestSweepIsDrawn(t *testing.T) {
 	p := planOf(t, "name: mine\ntraffic: [{name: writes, messages: 100}, {name: pings, cores: [3], measure: latency, messages: 10}]\n",
 		Flags{Sweep: []string{"traffic.0.payload=2B,64B,4KiB", "uar.bf_conflict=none,serialize"}})

@@ -48,7 +48,8 @@ func encode(res *experiment.Result, id *experiment.Identity, command []string) (
 	return json.Marshal(&r)
 }
 
-// known reports whether the store has the result of an address, and can be read as one: what cannot, whoever put it there, counts as missing.
+// known reports whether the store has the result of an address, and can be read as one: what
+// cannot, whoever put it there, counts as missing.
 func known(st *store.Store, at store.Address) (bool, error) {
 	text, err := st.Get(at)
 	if errors.Is(err, fs.ErrNotExist) {

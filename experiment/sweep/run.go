@@ -12,8 +12,8 @@ import (
 // ManyPoints is how many runs a sweep may make without being asked twice.
 const ManyPoints = 100_000
 
-// SupervisorMemory is what the process that hands out the runs should hold of memory, in bytes: addresses of a million runs take
-// half of it. The program itself takes 25 MiB more.
+// SupervisorMemory is what the process that hands out the runs should hold of memory, in bytes:
+// addresses of a million runs take half of it. The program itself takes 25 MiB more.
 const SupervisorMemory = 45 << 20
 
 // Sweep is a plan whose settings have been checked.
@@ -37,8 +37,8 @@ func (s *Sweep) Model() string { return s.r.model }
 // Name is the name of the experiment.
 func (s *Sweep) Name() string { return s.r.x.Name }
 
-// Run carries out the points, or those of a shard. A shard has no answer. After ErrInterrupted, and when runs are lost, the
-// answer has what there is.
+// Run carries out the points, or those of a shard. A shard has no answer. After ErrInterrupted, and
+// when runs are lost, the answer has what there is.
 func (s *Sweep) Run(ctx context.Context, o *Options) (*Answer, *Outcome, error) {
 	out, err := s.r.run(ctx, o)
 	if o.Shards > 0 || err != nil && out.Cached+out.Ran == 0 {
@@ -51,8 +51,8 @@ func (s *Sweep) Run(ctx context.Context, o *Options) (*Answer, *Outcome, error) 
 	return a, out, err
 }
 
-// Collect puts the answer together from what the store has, and runs nothing. The first of the points without a result stand in
-// it with the reason that why gives.
+// Collect puts the answer together from what the store has, and runs nothing. The first of the
+// points without a result stand in it with the reason that why gives.
 func (s *Sweep) Collect(st *store.Store, why func(point int) string) (*Answer, *Outcome, error) {
 	out, err := s.Look(st)
 	if err != nil {
@@ -98,8 +98,8 @@ func (s *Sweep) Missing(o *Outcome) []int {
 	return missing
 }
 
-// Estimate says how many runs there are and how long they take, from how long the first one takes on this machine, at most
-// the given time.
+// Estimate says how many runs there are and how long they take, from how long the first one takes
+// on this machine, at most the given time.
 func (s *Sweep) Estimate(ctx context.Context, o *Options, atMost time.Duration) string {
 	many := plain.Count(s.r.n, "run")
 	ctx, cancel := context.WithTimeout(ctx, atMost)

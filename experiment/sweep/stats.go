@@ -18,7 +18,8 @@ const confidence = 0.95
 // spreadSuffix ends the names of columns that have half the width of an interval.
 const spreadSuffix = table.SpreadSuffix
 
-// seedsSuffix ends the names of columns that say of how many seeds a mean is, where some seeds have no such figure.
+// seedsSuffix ends the names of columns that say of how many seeds a mean is, where some seeds have
+// no such figure.
 const seedsSuffix = "_seeds"
 
 // studentsT is how many standard errors an interval reaches to each side.
@@ -26,8 +27,8 @@ func studentsT(freedom float64) float64 {
 	return distuv.StudentsT{Sigma: 1, Nu: freedom}.Quantile((1 + confidence) / 2)
 }
 
-// meanAndSpread is the mean of figures with half the width of its confidence interval (Student's t), and their standard
-// deviation. One figure has no interval: NaN.
+// meanAndSpread is the mean of figures with half the width of its confidence interval (Student's
+// t), and their standard deviation. One figure has no interval: NaN.
 func meanAndSpread(v []float64) (mean, spread, deviation float64) {
 	same := true
 	for _, x := range v {
@@ -49,7 +50,8 @@ type group struct {
 	rows []*table.Row
 }
 
-// groups are the rows of a point's runs that belong together: those with the same texts, in the order in which they come.
+// groups are the rows of a point's runs that belong together: those with the same texts, in the
+// order in which they come.
 func groups(runs []*result) []*group {
 	var all []*group
 	known := map[string]*group{}
@@ -91,8 +93,8 @@ func identity(row *table.Row) string {
 	return strings.Join(words, " ")
 }
 
-// merged is the row of a group: words as they are, numbers that depend on the seed as their mean and half the width of its
-// interval.
+// merged is the row of a group: words as they are, numbers that depend on the seed as their mean
+// and half the width of its interval.
 func (g *group) merged() table.Row {
 	var row table.Row
 	row.Set("seeds", len(g.rows))
@@ -193,8 +195,8 @@ func (g *group) estimate(k, point string) (estimate, bool) {
 	return e, true
 }
 
-// apart compares two means by Welch's t: hidden says that the interval of their difference, of half this width, has 0, and needed
-// about how many seeds would be enough for it not to.
+// apart compares two means by Welch's t: hidden says that the interval of their difference, of half
+// this width, has 0, and needed about how many seeds would be enough for it not to.
 func apart(a, b estimate) (hidden bool, half, needed float64) {
 	va, vb := a.s*a.s/float64(a.n), b.s*b.s/float64(b.n)
 	if va+vb == 0 {

@@ -81,7 +81,8 @@ func TestIntervalsWithinRunsAreNotOverRuns(t *testing.T) {
 	}
 }
 
-// The warning comes where the interval of a difference has zero, with how many seeds would do, and not elsewhere.
+// The warning comes where the interval of a difference has zero, with how many seeds would do, and
+// not elsewhere.
 func TestIntervalsThatHideTheAnswer(t *testing.T) {
 	sc, err := experiment.ParseScenario("q.yaml", []byte(question))
 	if err != nil {
@@ -139,7 +140,8 @@ func TestLinesStayShort(t *testing.T) {
 	}
 }
 
-// A figure that some seeds lack is the mean of the others, and says of how many; a whole number is that of the first seed that has it.
+// A figure that some seeds lack is the mean of the others, and says of how many; a whole number is
+// that of the first seed that has it.
 func TestFiguresThatSeedsLack(t *testing.T) {
 	runs := []*result{runOf(1, 10), runOf(2, math.NaN()), runOf(3, 14)}
 	for i, r := range runs {

@@ -156,7 +156,8 @@ func runPlan(t *testing.T, p *Plan, o *Options) (*Answer, *Outcome, error) {
 
 var swept = Flags{Sweep: []string{"traffic.0.payload,traffic.0.window=2:8,64B:4", "uar.bf_conflict=none,serialize"}, Seeds: 2}
 
-// The answer's bytes do not depend on the number of workers, on parts and their order, or on what was known before.
+// The answer's bytes do not depend on the number of workers, on parts and their order, or on what
+// was known before.
 func TestSameBytesWhoeverRuns(t *testing.T) {
 	p := planOf(t, question, swept)
 	a, out, err := runPlan(t, p, optionsOf(t, 1, t.TempDir()))
@@ -243,7 +244,8 @@ func TestDamagedResultIsMadeAgain(t *testing.T) {
 	}
 }
 
-// What has a valid sum and is no result, as other programs may put it there, is made again, and left out of an export meanwhile.
+// What has a valid sum and is no result, as other programs may put it there, is made again, and
+// left out of an export meanwhile.
 func TestNonsenseIsMadeAgain(t *testing.T) {
 	p := planOf(t, question, Flags{Sweep: []string{"traffic.0.window=4,8"}})
 	dir := t.TempDir()
@@ -286,7 +288,8 @@ func TestNonsenseIsMadeAgain(t *testing.T) {
 	}
 }
 
-// A worker that crashes, hangs, is killed or needs too much memory loses one point, which is named; the same call makes it up.
+// A worker that crashes, hangs, is killed or needs too much memory loses one point, which is named;
+// the same call makes it up.
 func TestLostPoints(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
@@ -382,8 +385,8 @@ func TestInterruptedSweepGoesOn(t *testing.T) {
 	}
 }
 
-// The profile's hash is that of what ran, and differs between values of the profile; a sweep that is wider or spelled otherwise
-// runs only what is new.
+// The profile's hash is that of what ran, and differs between values of the profile; a sweep that
+// is wider or spelled otherwise runs only what is new.
 func TestWhatDecidesAResult(t *testing.T) {
 	dir := t.TempDir()
 	base, _, err := runPlan(t, planOf(t, question, Flags{Seeds: 1}), optionsOf(t, 1, dir))
@@ -479,8 +482,9 @@ func TestAnswerNamesItsSeeds(t *testing.T) {
 	}
 }
 
-// A supervisor of many points stays small: it keeps an address of each, and reads results one after the other. The number is that
-// of SWEEP_POINTS, and the test is skipped without it: a million takes minutes.
+// A supervisor of many points stays small: it keeps an address of each, and reads results one after
+// the other. The number is that of SWEEP_POINTS, and the test is skipped without it: a million
+// takes minutes.
 func TestMemoryOfManyPoints(t *testing.T) {
 	var points int
 	if _, err := fmt.Sscan(os.Getenv("SWEEP_POINTS"), &points); err != nil {

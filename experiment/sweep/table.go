@@ -34,7 +34,8 @@ type column struct {
 	number func(string) any
 }
 
-// rowSet is rows with the columns that they have together. Rows are read again each time: they may be many.
+// rowSet is rows with the columns that they have together. Rows are read again each time: they may
+// be many.
 type rowSet struct {
 	columns []*column
 	at      map[string]*column
@@ -160,7 +161,8 @@ func (t *rowSet) writeCSV(w io.Writer) error {
 	return out.Error()
 }
 
-// writeJSONL writes an object a line, behind what origin sets. A column that a row lacks is left out.
+// writeJSONL writes an object a line, behind what origin sets. A column that a row lacks is left
+// out.
 func (t *rowSet) writeJSONL(w io.Writer, origin func(*table.Row)) error {
 	for row, err := range t.all() {
 		if err != nil {
@@ -218,8 +220,8 @@ func (a *Answer) writeJSONL(w io.Writer) error {
 	return a.rows.writeJSONL(w, func(row *table.Row) { a.Result.Origin(row, a.r.Grid.Keys()) })
 }
 
-// Records are the rows of the answer with the names that files have, as --against compares them, and its swept columns; none if the answer is
-// not whole.
+// Records are the rows of the answer with the names that files have, as --against compares them,
+// and its swept columns; none if the answer is not whole.
 func (a *Answer) Records() (rows []table.Row, swept []string, err error) {
 	if !a.Whole {
 		return nil, nil, nil

@@ -41,7 +41,8 @@ type reply struct {
 // WorkerCommand is the argument that makes the program a worker.
 const WorkerCommand = "sweep-worker"
 
-// Work is a worker process: it carries out a job and the orders that follow from in, and answers each on out.
+// Work is a worker process: it carries out a job and the orders that follow from in, and answers
+// each on out.
 func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 	lines := bufio.NewReaderSize(in, 1<<20)
 	answers := json.NewEncoder(out)
@@ -99,8 +100,9 @@ func newWorker(lines *bufio.Reader) (*worker, error) {
 // stacks is what a worker takes besides its heap: the program itself and the stacks of its threads.
 const stacks = 64 << 20
 
-// limitMemory bounds the memory of this process: its garbage is collected to stay below, and if that is not enough the
-// process ends with an error of its own instead of taking the memory of others.
+// limitMemory bounds the memory of this process: its garbage is collected to stay below, and if
+// that is not enough the process ends with an error of its own instead of taking the memory of
+// others.
 func limitMemory(bytes uint64) {
 	runtime.GOMAXPROCS(1) // a run is one thread; others would only compete with those of other workers
 	if bytes == 0 {

@@ -76,8 +76,8 @@ func (a *Answer) outputs() []output {
 // Endings are those of the files that an answer may have, behind the name of the experiment.
 var Endings = []string{".json", ".csv", ".jsonl", ".parquet", "-runs.csv", "-runs.jsonl", "-runs.parquet"}
 
-// WriteFolder writes the answer to a folder, with its pictures, and returns the names of the files that are there now. A file that
-// cannot be written does not keep others from their place.
+// WriteFolder writes the answer to a folder, with its pictures, and returns the names of the files
+// that are there now. A file that cannot be written does not keep others from their place.
 func (a *Answer) WriteFolder(ctx context.Context, dir string) ([]string, error) {
 	defer outfile.LockFolder(ctx, dir)()
 	var names []string

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Exact is the row as JSON that DecodeRow reads back as it was: numbers have all their digits, and those that are not whole
-// by their type have a point or an exponent.
+// Exact is the row as JSON that DecodeRow reads back as it was: numbers have all their digits, and
+// those that are not whole by their type have a point or an exponent.
 func (r *Row) Exact() ([]byte, error) { return r.encode(exactNumber) }
 
 func exactNumber(f float64) json.RawMessage {

@@ -7,10 +7,12 @@ import (
 	"strings"
 )
 
-// SpreadSuffix ends the name of a column that has half the width of the 95 % confidence interval of another one.
+// SpreadSuffix ends the name of a column that has half the width of the 95 % confidence interval of
+// another one.
 const SpreadSuffix = "_ci95"
 
-// Columns with half the width of the 95 % confidence interval of a rate, in percent of it, over the quarters of its measured time.
+// Columns with half the width of the 95 % confidence interval of a rate, in percent of it, over the
+// quarters of its measured time.
 const (
 	RateInterval    = "rate_ci95_percent"
 	GoodputInterval = "gbps_ci95_percent" // where messages differ in size: it is not that of their rate
@@ -21,8 +23,8 @@ func IsInterval(key string) bool {
 	return strings.HasSuffix(key, SpreadSuffix) || key == RateInterval || key == GoodputInterval
 }
 
-// Half is half the width of the 95 % confidence interval of a number: of a row of several seeds over these, else within the run. ok is false
-// where none is known.
+// Half is half the width of the 95 % confidence interval of a number: of a row of several seeds
+// over these, else within the run. ok is false where none is known.
 func (r *Row) Half(key string) (half float64, ok bool) {
 	if _, there := r.vals[key+SpreadSuffix]; there {
 		half, ok = r.Float(key + SpreadSuffix)

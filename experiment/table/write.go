@@ -14,7 +14,8 @@ import (
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
 )
 
-// WriteJSON writes v as JSON for programs: indented, and without characters that would harm a terminal.
+// WriteJSON writes v as JSON for programs: indented, and without characters that would harm a
+// terminal.
 func WriteJSON(w io.Writer, v any) error {
 	enc := json.NewEncoder(plain.NewWriter(w))
 	enc.SetIndent("", " ")
@@ -22,7 +23,8 @@ func WriteJSON(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// Text is a value as CSV files have it: six significant digits of a number, nothing for nil or what is no number.
+// Text is a value as CSV files have it: six significant digits of a number, nothing for nil or what
+// is no number.
 func Text(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -105,7 +107,8 @@ func WriteRows(w io.Writer, keys []string, rows []Row) error {
 	return nil
 }
 
-// Cells are the columns that some row has, each once, all when there are no rows, and the rows as a table for people has them.
+// Cells are the columns that some row has, each once, all when there are no rows, and the rows as a
+// table for people has them.
 func Cells(keys []string, rows []Row) (columns []string, cells [][]string) {
 	seen := map[string]bool{}
 	keys = slices.DeleteFunc(slices.Clone(keys), func(k string) bool {
@@ -178,7 +181,8 @@ func Wrap(s string, width int) string {
 	return b.String()
 }
 
-// Headings are the names of columns as a table has them, each in one line: loss_page_percent is "loss page %".
+// Headings are the names of columns as a table has them, each in one line: loss_page_percent is
+// "loss page %".
 func Headings(keys []string) []string {
 	names := make([]string, len(keys))
 	for _, line := range headings(keys) {

@@ -167,7 +167,8 @@ type serving struct {
 	quiet  *quiet
 }
 
-// enter takes a connection in as a stranger. On a listener that demands no key there are none, and it returns nil.
+// enter takes a connection in as a stranger. On a listener that demands no key there are none, and
+// it returns nil.
 func (s *serving) enter(c net.Conn) *stranger {
 	if s.config == nil {
 		return nil
@@ -219,8 +220,8 @@ func (s *serving) admit(ctx context.Context, c net.Conn, raw *stranger) (net.Con
 	return known, c.SetDeadline(time.Now().Add(handshakeTimeout))
 }
 
-// begin starts a player for a connection that has shown the key, and returns when both have ended. Its
-// error says why nothing was started.
+// begin starts a player for a connection that has shown the key, and returns when both have ended.
+// Its error says why nothing was started.
 func (s *serving) begin(ctx context.Context, c net.Conn) error {
 	if err := json.NewEncoder(c).Encode(hello{Node: s.Node}); err != nil {
 		return err

@@ -19,7 +19,8 @@ const (
 	handshakeTimeout = 10 * time.Second // of a handshake as a whole, and again of the request after it
 )
 
-// maxFailures is after how many errors of accept in a row, other than of resources, an agent gives up.
+// maxFailures is after how many errors of accept in a row, other than of resources, an agent gives
+// up.
 const maxFailures = 100
 
 // Limits of connections that have shown the key.
@@ -28,7 +29,8 @@ const (
 	maxRequest = 64 << 10 // bytes of a request
 )
 
-// Descriptors that a process has beside those of its connections, and those of a player's connection.
+// Descriptors that a process has beside those of its connections, and those of a player's
+// connection.
 const (
 	ownDescriptors    = 32
 	playerDescriptors = 8
@@ -49,7 +51,8 @@ func descriptorLimit() uint64 {
 	return l.Cur
 }
 
-// exhausted reports whether an error says that descriptors or memory of the system are used up, which passes.
+// exhausted reports whether an error says that descriptors or memory of the system are used up,
+// which passes.
 func exhausted(err error) bool {
 	return slices.ContainsFunc([]error{unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM}, func(e error) bool { return errors.Is(err, e) })
 }
@@ -86,8 +89,8 @@ type gate struct {
 	queue []*stranger
 }
 
-// enter takes a connection in. If all places are taken, it gets that of the connection which has waited
-// longest among those from the address that has most of them: who floods displaces himself.
+// enter takes a connection in. If all places are taken, it gets that of the connection which has
+// waited longest among those from the address that has most of them: who floods displaces himself.
 func (g *gate) enter(c net.Conn) *stranger {
 	s := &stranger{Conn: c, from: host(c.RemoteAddr()), left: maxStrangerBytes}
 	g.mu.Lock()

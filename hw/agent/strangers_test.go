@@ -22,8 +22,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// knock opens connections to an agent that have not shown the key. Each sends what first has for it, and then the
-// rest byte by byte, as long as the test lasts.
+// knock opens connections to an agent that have not shown the key. Each sends what first has for
+// it, and then the rest byte by byte, as long as the test lasts.
 func knock(t *testing.T, address string, n int, first func(i int) []byte) {
 	t.Helper()
 	var sent atomic.Int64
@@ -41,14 +41,16 @@ func knock(t *testing.T, address string, n int, first func(i int) []byte) {
 	}
 }
 
-// clientHello begins a handshake message of n bytes: a whole record, of which the message takes more than one.
+// clientHello begins a handshake message of n bytes: a whole record, of which the message takes
+// more than one.
 func clientHello(n int) []byte {
 	record := make([]byte, 5+1<<14)
 	copy(record, []byte{22, 3, 1, 1 << 6, 0, 1, byte(n >> 16), byte(n >> 8), byte(n)})
 	return record
 }
 
-// Connections that send nothing, or little, or what is never whole, take no place from one with the key.
+// Connections that send nothing, or little, or what is never whole, take no place from one with the
+// key.
 func TestStrangersTakeNoPlace(t *testing.T) {
 	k := key(t, strings.Repeat("k", 64))
 	address, log := serve(t, "tcp:127.0.0.1:0", k, "echo in; exec cat")
@@ -75,7 +77,8 @@ func TestStrangersTakeNoPlace(t *testing.T) {
 	}
 }
 
-// pipes is a listener of connections without buffers, so that what the other end takes can be counted.
+// pipes is a listener of connections without buffers, so that what the other end takes can be
+// counted.
 type pipes struct{ c chan net.Conn }
 
 func (p pipes) Accept() (net.Conn, error) {
@@ -88,7 +91,8 @@ func (p pipes) Accept() (net.Conn, error) {
 func (p pipes) Close() error   { close(p.c); return nil }
 func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
-// A stranger who announces a large message is read up to a limit, which is far from what TLS allows.
+// A stranger who announces a large message is read up to a limit, which is far from what TLS
+// allows.
 func TestStrangersAreReadLittle(t *testing.T) {
 	config, err := key(t, strings.Repeat("k", 64)).config()
 	if err != nil {
@@ -300,7 +304,8 @@ func TestAgentIsFull(t *testing.T) {
 	}
 }
 
-// Whoever comes last is not displaced by those who came before, in whatever order the agent gets to serve them.
+// Whoever comes last is not displaced by those who came before, in whatever order the agent gets to
+// serve them.
 func TestStrangersHaveTheOrderInWhichTheyCame(t *testing.T) {
 	config, err := key(t, strings.Repeat("k", 64)).config()
 	if err != nil {

@@ -1,7 +1,8 @@
 //go:build hw
 
-// Package cuda is what RDMA programs need of the CUDA driver: memory of a GPU, copies, and its export as a DMA-BUF. The
-// driver's library is loaded when it is first asked for; a build needs nothing of it.
+// Package cuda is what RDMA programs need of the CUDA driver: memory of a GPU, copies, and its
+// export as a DMA-BUF. The driver's library is loaded when it is first asked for; a build needs
+// nothing of it.
 package cuda
 
 /*
@@ -53,7 +54,8 @@ var load = sync.OnceValue(func() error {
 	return result("cuInit", C.cuda_init())
 })
 
-// Load loads the driver. The error is ErrNoLibrary, or the driver's own, such as that there is no device.
+// Load loads the driver. The error is ErrNoLibrary, or the driver's own, such as that there is no
+// device.
 func Load() error { return load() }
 
 // Version is the driver's: 12080 is 12.8.

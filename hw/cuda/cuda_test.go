@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// Where there is a GPU, memory of it can be allocated, copied to and from, exported and given back; elsewhere the error says
-// what is missing.
+// Where there is a GPU, memory of it can be allocated, copied to and from, exported and given back;
+// elsewhere the error says what is missing.
 func TestMemory(t *testing.T) {
 	if err := Load(); err != nil {
 		var e *Error

@@ -19,8 +19,8 @@ const (
 	verbsClass  = "/sys/class/infiniband_verbs"
 )
 
-// unopened says why a device cannot be opened, and what to do. The library's own errno is that of its last
-// try elsewhere, so the device file is asked.
+// unopened says why a device cannot be opened, and what to do. The library's own errno is that of
+// its last try elsewhere, so the device file is asked.
 func unopened(device, file string, err error) error {
 	if e := unix.Access(file, unix.R_OK|unix.W_OK); errors.Is(e, syscall.EACCES) || errors.Is(e, syscall.EPERM) {
 		return fmt.Errorf("no permission on %s of %s: run as root, or let your user read and write it (%w)", file, device, syscall.EACCES)

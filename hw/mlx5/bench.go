@@ -42,7 +42,8 @@ func (tb *Testbed) Log() verbs.MMIOLog {
 	return nil
 }
 
-// registerLog is a log that the supervisor of the devices keeps. A case that it cannot be had for is in error.
+// registerLog is a log that the supervisor of the devices keeps. A case that it cannot be had for
+// is in error.
 type registerLog struct{ p *wire.Port }
 
 func (l registerLog) Start() {
@@ -74,7 +75,8 @@ func (f benchFaults) TearBlueFlame(t verbs.Thread, n, keep int) error {
 	return f.p.Tear(0, n, keep)
 }
 
-// SwapDoorbells is refused: a store that a later one overwrites before the supervisor looks cannot be put behind it.
+// SwapDoorbells is refused: a store that a later one overwrites before the supervisor looks cannot
+// be put behind it.
 func (benchFaults) SwapDoorbells(verbs.Thread, int) error {
 	return fmt.Errorf("swap doorbells below rdmasim exec: %w", syscall.EOPNOTSUPP)
 }
@@ -84,7 +86,8 @@ func (f benchFaults) FailNext(t verbs.Thread, qpn uint32, syndrome, vendor uint8
 	return f.p.FailNext(0, qpn, syndrome, vendor)
 }
 
-// counterLifespan is more than the kernel keeps the values of hw_counters (RDMA_HW_STATS_DEFAULT_LIFESPAN of 10 ms).
+// counterLifespan is more than the kernel keeps the values of hw_counters
+// (RDMA_HW_STATS_DEFAULT_LIFESPAN of 10 ms).
 const counterLifespan = 15 * time.Millisecond
 
 // HardwareCounters are those of a simulated device, or the files of a real one's port.
@@ -125,7 +128,8 @@ func counterFolder(n *Node) string {
 	return fmt.Sprintf("/sys/class/infiniband/%s/ports/%d/hw_counters", n.Device, n.Port)
 }
 
-// counted reports whether the ports of all nodes are mlx5's, are on this machine, and have counters.
+// counted reports whether the ports of all nodes are mlx5's, are on this machine, and have
+// counters.
 func (s *Setup) counted() bool {
 	for i := range s.nodes {
 		if n := &s.nodes[i]; n.agent != "" {
@@ -146,8 +150,8 @@ func (tb *Testbed) DeviceTime(t verbs.Thread) (time.Duration, error) {
 	return t.Now(), nil
 }
 
-// benchAddress gives the interface of a simulated device an address, or takes it away. done is false where the devices are not
-// in hand.
+// benchAddress gives the interface of a simulated device an address, or takes it away. done is
+// false where the devices are not in hand.
 func (tb *Testbed) benchAddress(host int, ip netip.Addr, add bool) (done bool, err error) {
 	p := tb.bench()
 	if p == nil {

@@ -24,8 +24,8 @@ import (
 
 var _ verbs.ConnectionManager = (*process)(nil)
 
-// cmTable are the wrappers of what librdmacm has made in this process. It shares one context of each device among all ids, and never
-// closes it.
+// cmTable are the wrappers of what librdmacm has made in this process. It shares one context of
+// each device among all ids, and never closes it.
 type cmTable struct {
 	mu       sync.Mutex
 	ids      map[unsafe.Pointer]*cmID
@@ -71,7 +71,8 @@ func (p *process) CreateEventChannel(t verbs.Thread) (verbs.EventChannel, error)
 	return &eventChannel{p: p, c: c, events: map[*verbs.CMEvent]unsafe.Pointer{}}, nil
 }
 
-// CreateID is rdma_create_id, which has no parameter for the type: ids of PortSpaceIB are of type RC.
+// CreateID is rdma_create_id, which has no parameter for the type: ids of PortSpaceIB are of type
+// RC.
 func (h *eventChannel) CreateID(t verbs.Thread, ps verbs.PortSpace, typ verbs.QPType, user any) (verbs.CMID, error) {
 	defer enterCall(t, "rdma_create_id").leaveCall()
 	if ps == verbs.PortSpaceIB && typ != 0 && typ != verbs.QPTRC {

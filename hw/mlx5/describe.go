@@ -125,22 +125,23 @@ func driverOf(device string) (driver string, exec bool) {
 	return "unknown", exec
 }
 
-// providerOf is the user-space driver of a device whose driver in the kernel is known: mlx5 of mlx5_core.
+// providerOf is the user-space driver of a device whose driver in the kernel is known: mlx5 of
+// mlx5_core.
 func providerOf(device string) string {
 	driver, _ := driverOf(device)
 	provider, _, _ := strings.Cut(driver, "_core")
 	return provider
 }
 
-// Emulated reports whether programs run on the emulated processor of a guest, where nothing takes the time that it takes
-// elsewhere.
+// Emulated reports whether programs run on the emulated processor of a guest, where nothing takes
+// the time that it takes elsewhere.
 func (s *Setup) Emulated() bool { return s.emulated }
 
 // simulatedBoard begins the PSID of a simulated adapter; no vendor of cards has such.
 const simulatedBoard = "SIM"
 
-// simulated reports whether the adapter below a real driver is that of rdmasim pci: its firmware says so, as the driver
-// tells by the board's identity.
+// simulated reports whether the adapter below a real driver is that of rdmasim pci: its firmware
+// says so, as the driver tells by the board's identity.
 func simulated(dir string) bool {
 	board, err := os.ReadFile(dir + "/board_id")
 	return err == nil && strings.HasPrefix(string(board), simulatedBoard)
@@ -149,9 +150,9 @@ func simulated(dir string) bool {
 // address is that of a PCI function, as the kernel names it.
 var address = regexp.MustCompile(`^[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$`)
 
-// pciFunction is the address of the PCI function that a device of /sys/class/infiniband is, or is a part of (a
-// subfunction on the auxiliary bus); empty for devices of software, some of which take the function of their
-// network device as theirs.
+// pciFunction is the address of the PCI function that a device of /sys/class/infiniband is, or is a
+// part of (a subfunction on the auxiliary bus); empty for devices of software, some of which take
+// the function of their network device as theirs.
 func pciFunction(dir string) string {
 	if software(dir) {
 		return ""
@@ -206,9 +207,9 @@ func release() string {
 
 // mapped is what this process has mapped of rdma-core.
 type mapped struct {
-	// core is the version of rdma-core: the provider's where its file should have one (libmlx5), for it is the
-	// provider that drives the device; otherwise libibverbs'. It begins with "unknown" where two versions
-	// of the provider are mapped, or the name of its file has none.
+	// core is the version of rdma-core: the provider's where its file should have one (libmlx5),
+	// for it is the provider that drives the device; otherwise libibverbs'. It begins with
+	// "unknown" where two versions of the provider are mapped, or the name of its file has none.
 	core      string
 	libraries []string // paths of libibverbs and of the providers, sorted
 }
@@ -222,7 +223,8 @@ func libraries(provider string) mapped {
 	return mappedIn(string(maps), provider)
 }
 
-// mappedIn finds the libraries in the text of /proc/self/maps, which names files and not links to them.
+// mappedIn finds the libraries in the text of /proc/self/maps, which names files and not links to
+// them.
 func mappedIn(maps, provider string) mapped {
 	var m mapped
 	const nameless = "one without a version in its name"
@@ -273,9 +275,11 @@ func mappedIn(maps, provider string) mapped {
 	return m
 }
 
-// unusedProvider refuses a run that would test another provider than the one that RDMAV_DRIVERS (or IBV_DRIVERS) names by its
-// path. libibverbs loads what they name only if no provider that is there already takes the device (rdma-core,
-// libibverbs/init.c, ibverbs_get_device_list), and libmlx5 is, for this program is linked with it. Of a path that is not absolute it loads nothing, and says nothing.
+// unusedProvider refuses a run that would test another provider than the one that RDMAV_DRIVERS (or
+// IBV_DRIVERS) names by its path. libibverbs loads what they name only if no provider that is there
+// already takes the device (rdma-core, libibverbs/init.c, ibverbs_get_device_list), and libmlx5 is,
+// for this program is linked with it. Of a path that is not absolute it loads nothing, and says
+// nothing.
 func unusedProvider(drivers, provider string, mapped []string) error {
 	for name := range strings.FieldsFuncSeq(drivers, func(r rune) bool { return r == ':' || r == ';' }) {
 		if !strings.Contains(name, "/") || !strings.HasPrefix(filepath.Base(name), "lib"+provider) {

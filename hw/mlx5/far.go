@@ -12,14 +12,16 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Far is a second node that is no device of libibverbs: what answers for it stands at the other end of the first one's wire.
+// Far is a second node that is no device of libibverbs: what answers for it stands at the other end
+// of the first one's wire.
 type Far interface {
 	// Name says what and where it is. Address is that of its device.
 	Name() string
 	Address() netip.Addr
 	// Has reports whether it has a capability of the catalogue.
 	Has(token string) bool
-	// Begin starts a process that carries out the commands of package player, by whatever thread, and ends when it is killed.
+	// Begin starts a process that carries out the commands of package player, by whatever thread,
+	// and ends when it is killed.
 	Begin(env map[string]string) (verbs.Player, error)
 	// FarWire is the wire at that end, in the hands of threads of this machine.
 	FarWire() verbs.Wire
@@ -70,7 +72,8 @@ func (s *Setup) meet(open func(FarOf) (Far, error)) error {
 	return nil
 }
 
-// farCapability answers for the pair of a device and a Far: a case with these needs needs a token of the transport in both.
+// farCapability answers for the pair of a device and a Far: a case with these needs needs a token
+// of the transport in both.
 func (s *Setup) farCapability(token string, needs []string) (c verbs.Capability, decided bool) {
 	switch token {
 	case "tap", "inj", "inj.ip", "2p":
@@ -91,7 +94,8 @@ func (s *Setup) farCapability(token string, needs []string) (c verbs.Capability,
 // unseen is the token of rows that no card was seen to keep yet.
 const unseen = "simulated"
 
-// Asserts reports whether a case asserts such a row of what passes the wire: with a simulated peer it is to be seen here.
+// Asserts reports whether a case asserts such a row of what passes the wire: with a simulated peer
+// it is to be seen here.
 func Asserts(needs []string) bool {
 	return slices.Contains(needs, unseen) && slices.ContainsFunc(needs, func(n string) bool { return n == "2p" || n == "tap" || n == "inj" })
 }
@@ -113,7 +117,8 @@ func (l farLink) Close() error {
 	return nil
 }
 
-// Capability answers for a token of the catalogue from what was probed of the first device, whatever the second node is.
+// Capability answers for a token of the catalogue from what was probed of the first device,
+// whatever the second node is.
 func (s *Setup) Capability(token string) verbs.Capability {
 	return s.own(token)
 }

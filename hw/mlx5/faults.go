@@ -35,7 +35,8 @@ func (s *Setup) FaultTarget() fault.Target {
 	return t
 }
 
-// CheckFaults is an error when this target cannot carry out a part of the plan, with its place in the file.
+// CheckFaults is an error when this target cannot carry out a part of the plan, with its place in
+// the file.
 func (s *Setup) CheckFaults(p *fault.Plan) error {
 	if onWire(p) && s.port != "" {
 		return wire.ErrPlan

@@ -17,8 +17,8 @@ import (
 
 var _ verbs.FileOpener = (*process)(nil)
 
-// path is where a file of the testbed's folder lies. EINVAL: no name. EOPNOTSUPP: the process runs on another machine than the
-// testbed, which has no folder there.
+// path is where a file of the testbed's folder lies. EINVAL: no name. EOPNOTSUPP: the process runs
+// on another machine than the testbed, which has no folder there.
 func (p *process) path(name string) (string, error) {
 	if name == "" || strings.Contains(name, "/") || name == "." || name == ".." {
 		return "", fmt.Errorf("file %q: want a name without slashes: %w", name, syscall.EINVAL)
@@ -27,8 +27,8 @@ func (p *process) path(name string) (string, error) {
 	return filepath.Join(dir, name), err
 }
 
-// files is the folder of the testbed, which is made when it is first asked for, and removed with the testbed,
-// or by the next one if the process is killed.
+// files is the folder of the testbed, which is made when it is first asked for, and removed with
+// the testbed, or by the next one if the process is killed.
 func (tb *Testbed) files() (string, error) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()

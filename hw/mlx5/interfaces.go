@@ -25,8 +25,9 @@ type portOf struct {
 	port   int
 }
 
-// Interfaces are those of the system (getifaddrs). sysfs says to which device one belongs: its folder has the names of those of the PCI
-// function, IPoIB's too, and the attributes of GIDs have that of a RoCE port, also of a device in software.
+// Interfaces are those of the system (getifaddrs). sysfs says to which device one belongs: its
+// folder has the names of those of the PCI function, IPoIB's too, and the attributes of GIDs have
+// that of a RoCE port, also of a device in software.
 func (p *process) Interfaces(t verbs.Thread) ([]verbs.Interface, error) {
 	defer enterCall(t, "list of network interfaces").leaveCall()
 	devices, err := list()

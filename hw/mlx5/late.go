@@ -19,8 +19,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// late finds a function of a library that is newer than the oldest one that the program runs with. EOPNOTSUPP: this one is older
-// than since.
+// late finds a function of a library that is newer than the oldest one that the program runs with.
+// EOPNOTSUPP: this one is older than since.
 func late(name, since string) (unsafe.Pointer, error) {
 	s := C.CString(name)
 	defer C.free(unsafe.Pointer(s))
@@ -125,7 +125,8 @@ func (b *providerBuf) ExportFD(t verbs.Thread) (int, error) {
 
 var _ verbs.DescriptorTaker = (*process)(nil)
 
-// PID is the process's number. A kernel that lets only parents look into a process (Yama) is told to make an exception.
+// PID is the process's number. A kernel that lets only parents look into a process (Yama) is told
+// to make an exception.
 func (p *process) PID() int {
 	const any = ^uintptr(0) // PR_SET_PTRACER_ANY
 	_ = unix.Prctl(unix.PR_SET_PTRACER, any, 0, 0, 0)

@@ -76,7 +76,8 @@ func join(group verbs.GID, device int) (int, error) {
 	if device == 0 {
 		return -1, nil
 	}
-	// In a network namespace of its own a program may lack the interface of a device that all namespaces share.
+	// In a network namespace of its own a program may lack the interface of a device that all
+	// namespaces share.
 	if _, err := net.InterfaceByIndex(device); err != nil {
 		return -1, nil
 	}

@@ -147,7 +147,8 @@ func (m *memory) Alloc(t verbs.Thread, length, align uint64) (verbs.Buffer, erro
 	return m.p.Map(t, length, o)
 }
 
-// shared is memory of which /dev/udmabuf makes a DMA-BUF: a mapping of a memfd that can no longer shrink.
+// shared is memory of which /dev/udmabuf makes a DMA-BUF: a mapping of a memfd that can no longer
+// shrink.
 type shared struct {
 	verbs.Buffer
 	fd int
@@ -235,7 +236,8 @@ func (b *gpuBuffer) Unmap(t verbs.Thread) error {
 	return driverError(b.m.gpu.Free(b.at), syscall.EINVAL, "")
 }
 
-// Copy is cuMemcpy where a GPU's memory takes part, which tells by the addresses where each side lies.
+// Copy is cuMemcpy where a GPU's memory takes part, which tells by the addresses where each side
+// lies.
 func (m *memory) Copy(t verbs.Thread, dst verbs.Buffer, dstOff uint64, src verbs.Buffer, srcOff, n uint64) error {
 	callingThread(t)
 	if dstOff > dst.Len() || n > dst.Len()-dstOff || srcOff > src.Len() || n > src.Len()-srcOff {

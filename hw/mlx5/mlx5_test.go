@@ -171,7 +171,8 @@ func TestChoosesActivePortWithRoutableGID(t *testing.T) {
 	}
 }
 
-// TestOpenErrorComesFromDeviceFile: what the device file says counts, not the errno of the library's last try.
+// TestOpenErrorComesFromDeviceFile: what the device file says counts, not the errno of the
+// library's last try.
 func TestOpenErrorComesFromDeviceFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "uverbs0")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -225,7 +226,8 @@ func TestMappedLibraries(t *testing.T) {
 	}
 }
 
-// A provider that RDMAV_DRIVERS names and that is not mapped is not what the run would test. It may be a link to one that is.
+// A provider that RDMAV_DRIVERS names and that is not mapped is not what the run would test. It may
+// be a link to one that is.
 func TestUnusedProviderIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	for name, to := range map[string]string{"libmlx5-rdmav34.so": dir + "/libmlx5.so.1.25.56.1", "libmlx5.so.1.25.56.1": ""} {

@@ -90,7 +90,8 @@ func (b *buffer) Resident(t verbs.Thread, off, n uint64) ([]bool, error) {
 	return pages, nil
 }
 
-// Move is mremap. Without an address the kernel is asked for one first: by itself it would not move what has room.
+// Move is mremap. Without an address the kernel is asked for one first: by itself it would not move
+// what has room.
 func (b *buffer) Move(t verbs.Thread, to uint64) error {
 	callingThread(t)
 	at, room := pointer(to), unsafe.Pointer(nil)

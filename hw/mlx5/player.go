@@ -33,11 +33,13 @@ type start struct {
 	Folder string `json:",omitempty"`
 }
 
-// maxReply is how long a reply of a player may be, in bytes: enough for the contents of a buffer of 32 MiB, more than any
-// case reads. A player on another machine is whatever its agent makes of it, and so may not fill this one's memory.
+// maxReply is how long a reply of a player may be, in bytes: enough for the contents of a buffer of
+// 32 MiB, more than any case reads. A player on another machine is whatever its agent makes of it,
+// and so may not fill this one's memory.
 const maxReply = 64 << 20
 
-// mostText is how much of what a player printed that has died is kept, in bytes: it begins with the fatal error.
+// mostText is how much of what a player printed that has died is kept, in bytes: it begins with the
+// fatal error.
 const mostText = 4096
 
 // playerProcess is another process, on this machine or, through an agent, on another one.

@@ -172,7 +172,8 @@ func (p *probe) machine() {
 	p.set("restrack", tool("rdma", err))
 }
 
-// connects tries whether the connection manager knows the device by the address that connections use.
+// connects tries whether the connection manager knows the device by the address that connections
+// use.
 func (p *probe) connects() (err error) {
 	port, index := p.ctx.Preferred()
 	g, err := p.ctx.QueryGID(p.t, port, index)
@@ -197,7 +198,8 @@ func (p *probe) connects() (err error) {
 	return errors.Join(id.BindAddr(p.t, netip.AddrPortFrom(ip, 0)), id.Destroy(p.t))
 }
 
-// otherNet says whether an interface of no device has an address that is not of the loopback interface.
+// otherNet says whether an interface of no device has an address that is not of the loopback
+// interface.
 func (p *probe) otherNet() bool {
 	all, err := p.t.Process().(verbs.InterfaceLister).Interfaces(p.t)
 	for _, i := range all {
@@ -229,7 +231,8 @@ func copiesOnFork(release string) verbs.Capability {
 	return has(major > 5 || major == 5 && minor >= 12)
 }
 
-// measuredParts are ConnectX-5, ConnectX-5 Ex and ConnectX-6, whose failures others have measured, by their PCI device IDs.
+// measuredParts are ConnectX-5, ConnectX-5 Ex and ConnectX-6, whose failures others have measured,
+// by their PCI device IDs.
 var measuredParts = []uint32{0x1017, 0x1019, 0x101b}
 
 // srqResize is IBV_DEVICE_SRQ_RESIZE.
@@ -368,8 +371,8 @@ func (p *probe) queues() {
 	}
 }
 
-// flows tries whether a rule can lead to a queue pair of raw packets: those of an experimental EtherType (IEEE 802.1)
-// alone, so that the machine loses none.
+// flows tries whether a rule can lead to a queue pair of raw packets: those of an experimental
+// EtherType (IEEE 802.1) alone, so that the machine loses none.
 func (p *probe) flows(q verbs.QP, err error) {
 	if err != nil {
 		p.set("flow", answer(err))

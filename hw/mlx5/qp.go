@@ -46,7 +46,8 @@ func queue(q verbs.QP) *qp {
 	return nil
 }
 
-// CreateQP is ibv_create_qp, ibv_create_qp_ex where a comp_mask is given, or mlx5dv_create_qp with direct attributes.
+// CreateQP is ibv_create_qp, ibv_create_qp_ex where a comp_mask is given, or mlx5dv_create_qp with
+// direct attributes.
 func (p *pd) CreateQP(t verbs.Thread, a verbs.QPInitAttr) (verbs.QP, error) {
 	o := &qp{ctx: p.ctx, init: a}
 	cap := C.struct_ibv_qp_cap{max_send_wr: C.uint32_t(a.Cap.MaxSendWR), max_recv_wr: C.uint32_t(a.Cap.MaxRecvWR),

@@ -30,7 +30,8 @@ type Config struct {
 	// Peer is the address of an agent, whose device is the second node; empty: another
 	// device of this machine, if there is one. Key is the file of the key for it.
 	Peer, Key string
-	// Far makes another kind of second node for the first one's address, in place of Peer; nil: there is none.
+	// Far makes another kind of second node for the first one's address, in place of Peer; nil:
+	// there is none.
 	Far func(FarOf) (Far, error)
 }
 
@@ -100,7 +101,8 @@ func Choose(cfg Config) (*Setup, error) {
 	return s, nil
 }
 
-// ChooseOne picks a device as Choose does, for a program that asks for no capabilities: nothing is probed.
+// ChooseOne picks a device as Choose does, for a program that asks for no capabilities: nothing is
+// probed.
 func ChooseOne(cfg Config) (*Setup, error) {
 	nodes, err := candidates()
 	if err != nil {

@@ -17,8 +17,9 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Counters reads the counters of a region by `rdma statistic`. The kernel numbers regions in its own way, and shows which number has the region's
-// key to those alone who have CAP_NET_ADMIN: EPERM for others. ENOENT: it shows no such region.
+// Counters reads the counters of a region by `rdma statistic`. The kernel numbers regions in its
+// own way, and shows which number has the region's key to those alone who have CAP_NET_ADMIN: EPERM
+// for others. ENOENT: it shows no such region.
 func (m *mr) Counters(verbs.Thread) ([]verbs.NamedCounter, error) {
 	device := C.GoString(C.ibv_get_device_name(m.m.context.device))
 	regions, err := rdmaTool("resource", "show", "mr", "dev", device)
@@ -68,7 +69,8 @@ func regionNumber(regions []map[string]any, device string, lkey uint32) (number 
 	return 0, fmt.Errorf("rdma resource show mr: no region of %s has lkey %#x: %w", device, lkey, syscall.ENOENT)
 }
 
-// isKey compares a key with what rdma prints for it: hexadecimal digits, with 0x before them or not.
+// isKey compares a key with what rdma prints for it: hexadecimal digits, with 0x before them or
+// not.
 func isKey(printed any, lkey uint32) bool {
 	s, ok := printed.(string)
 	if !ok {

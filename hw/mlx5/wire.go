@@ -28,13 +28,14 @@ type link interface {
 	Close() error
 }
 
-// wired reports whether the link can be taken over: by the interfaces behind the nodes, or in a guest by a port of the
-// simulation.
+// wired reports whether the link can be taken over: by the interfaces behind the nodes, or in a
+// guest by a port of the simulation.
 func (s *Setup) wired() bool {
 	return s.far != nil || (s.link[0] != "" || s.port != "") && len(s.nodes) > 1
 }
 
-// findPort looks for a port of the simulation's wire, in a guest, and asks whether the nodes are at that wire.
+// findPort looks for a port of the simulation's wire, in a guest, and asks whether the nodes are at
+// that wire.
 func (s *Setup) findPort() error {
 	file := wire.FindPort("/sys")
 	if s.far != nil || s.link[0] != "" || file == "" || len(s.nodes) < 2 || s.nodes[1].agent != "" {
@@ -59,7 +60,8 @@ func (s *Setup) devices() []string {
 	return names
 }
 
-// takes reports whether the link is taken over for a need: for what the wire has, and for what its socket gives of the devices.
+// takes reports whether the link is taken over for a need: for what the wire has, and for what its
+// socket gives of the devices.
 func (s *Setup) takes(need string) bool {
 	return slices.Contains(wireNeeds, need) || s.bench && slices.Contains(benchNeeds, need)
 }
@@ -95,7 +97,8 @@ func (tb *Testbed) TakeWire(needs []string, seed uint64, p *fault.Plan) error {
 // speedNeed is the token of cases whose frames are too many to be recorded without need.
 const speedNeed = "speed"
 
-// Record has testbeds record a simulated wire during cases that do not take it over, so that the report of one that fails shows its frames.
+// Record has testbeds record a simulated wire during cases that do not take it over, so that the
+// report of one that fails shows its frames.
 func (s *Setup) Record() { s.record = true }
 
 // StartRecording begins the recording of a testbed that records.
@@ -106,7 +109,8 @@ func (tb *Testbed) StartRecording() error {
 	return tb.wire.StartTap(nil)
 }
 
-// Recorded ends a recording and returns its frames; none: there was no recording, or it cannot be had.
+// Recorded ends a recording and returns its frames; none: there was no recording, or it cannot be
+// had.
 func (tb *Testbed) Recorded() []verbs.WireFrame {
 	if !tb.records {
 		return nil

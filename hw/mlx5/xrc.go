@@ -131,7 +131,8 @@ func (q *qp) noCQ() error {
 	return nil
 }
 
-// noRecvCQ is the answer to a post of receives on an XRC QP that only sends, whose receive CQ need not be there.
+// noRecvCQ is the answer to a post of receives on an XRC QP that only sends, whose receive CQ need
+// not be there.
 func (q *qp) noRecvCQ() error {
 	if q.ctx.mlx5 && q.init.Type == verbs.QPTXRCSend && q.q.recv_cq == nil {
 		return fmt.Errorf("a receive on an XRC QP without receive CQ is not handed to the library: %w", syscall.EFAULT)

@@ -16,7 +16,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs/remotewire"
 )
 
-// Port is the wire of simulated devices, which a guest reaches by a port of virtio-serial, and a program below rdmasim exec by a socket.
+// Port is the wire of simulated devices, which a guest reaches by a port of virtio-serial, and a
+// program below rdmasim exec by a socket.
 type Port struct {
 	*remotewire.Client
 	sys     string
@@ -25,7 +26,8 @@ type Port struct {
 	changed bool   // links, or what the subnet manager gives
 }
 
-// FindPort is the socket or the device file of the wire, empty where this program has none. sys is /sys.
+// FindPort is the socket or the device file of the wire, empty where this program has none. sys is
+// /sys.
 func FindPort(sys string) string {
 	if path := os.Getenv(remotewire.SocketEnv); path != "" {
 		return path
@@ -101,8 +103,8 @@ const (
 	told   = 300 * time.Millisecond
 )
 
-// Close undoes what was changed. The next case must not get the events of that, so it waits until the kernel has seen
-// it.
+// Close undoes what was changed. The next case must not get the events of that, so it waits until
+// the kernel has seen it.
 func (p *Port) Close() error {
 	if !p.changed {
 		return p.Client.Close()

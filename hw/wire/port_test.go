@@ -68,7 +68,8 @@ func (f *far) Reset() ([]uint64, bool) {
 
 func (f *far) SetLink(uint64, bool) error { return nil }
 
-// TestPortWaits: a case that has changed links ends when the kernel has seen that they are as before.
+// TestPortWaits: a case that has changed links ends when the kernel has seen that they are as
+// before.
 func TestPortWaits(t *testing.T) {
 	sys := t.TempDir()
 	state := filepath.Join(sys, "class/infiniband/mlx5_0/ports/1/state")

@@ -1,6 +1,6 @@
-// Package wire forwards frames between two network interfaces of this machine, so that a case can watch and disturb what two devices send: the
-// testbed's link where the devices are Soft-RoCE on virtual Ethernet pairs. It acts by the
-// same fault script as the simulator's links.
+// Package wire forwards frames between two network interfaces of this machine, so that a case can
+// watch and disturb what two devices send: the testbed's link where the devices are Soft-RoCE on
+// virtual Ethernet pairs. It acts by the same fault script as the simulator's links.
 //
 // The interfaces are the peers of the devices' own (w0 of the pair v0 and w0), without addresses
 // and with ARP off: the frames that they receive are for the other side, and the machine must not

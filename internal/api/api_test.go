@@ -1,4 +1,5 @@
-// Package api holds the exported packages that other projects build on to what the last release had.
+// Package api holds the exported packages that other projects build on to what the last release
+// had.
 package api
 
 import (
@@ -21,13 +22,15 @@ const module = "github.com/rdmasim/rdmasim/"
 // stable are the packages that other projects import: docs/embed.md.
 var stable = []string{"verbs", "conformance/spec", "prm", "roce"}
 
-// released lists the exported names of the last release, one a line; CHANGELOG.md names that release.
+// released lists the exported names of the last release, one a line; CHANGELOG.md names that
+// release.
 const released = "released.txt"
 
 var update = flag.Bool("update", false, "make the present names those of the release")
 
-// TestReleasedNamesStay fails for each exported name of the last release that is gone or has another type. New names are
-// compatible: implementations of the interfaces embed the Unimplemented types.
+// TestReleasedNamesStay fails for each exported name of the last release that is gone or has
+// another type. New names are compatible: implementations of the interfaces embed the Unimplemented
+// types.
 func TestReleasedNamesStay(t *testing.T) {
 	if testing.Short() && !*update {
 		t.Skip("compiles the packages that other projects import; make test does")

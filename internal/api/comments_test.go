@@ -11,8 +11,9 @@ import (
 	"testing"
 )
 
-// TestExportedFunctionsHaveComments: whoever reads go doc learns what each function and method does, also those of interfaces. The
-// comment of a method may name others of its interface; an interface of one method says itself what that does.
+// TestExportedFunctionsHaveComments: whoever reads go doc learns what each function and method
+// does, also those of interfaces. The comment of a method may name others of its interface; an
+// interface of one method says itself what that does.
 func TestExportedFunctionsHaveComments(t *testing.T) {
 	const root = "../.."
 	files := 0

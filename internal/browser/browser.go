@@ -1,6 +1,6 @@
-// Package browser opens pages that our programs write in a headless Chromium, looks at them as a reader does, and fails
-// a test for what such a page must never do: run into an error of its script, or ask for anything but itself.
-// It is for tests.
+// Package browser opens pages that our programs write in a headless Chromium, looks at them as a
+// reader does, and fails a test for what such a page must never do: run into an error of its
+// script, or ask for anything but itself. It is for tests.
 package browser
 
 import (
@@ -52,8 +52,8 @@ type Page struct {
 	timer    *time.Timer
 }
 
-// Open opens a file in a window of a size in pixels. The browser ends with the test, which fails if the page's script
-// has run into an error, or the page has asked for another address.
+// Open opens a file in a window of a size in pixels. The browser ends with the test, which fails if
+// the page's script has run into an error, or the page has asked for another address.
 func Open(t testing.TB, file string, wide, high int) *Page {
 	t.Helper()
 	path := Find(t)

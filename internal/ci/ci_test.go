@@ -1,4 +1,5 @@
-// Package ci runs the shell steps of the CI jobs that docs/ci.md offers to users, and of this project's own workflow.
+// Package ci runs the shell steps of the CI jobs that docs/ci.md offers to users, and of this
+// project's own workflow.
 package ci
 
 import (
@@ -84,7 +85,8 @@ func pageJobs(t *testing.T) map[string]job {
 	return jobs
 }
 
-// run runs a step in a folder as both services do, and returns what it printed and whether it was green.
+// run runs a step in a folder as both services do, and returns what it printed and whether it was
+// green.
 func run(t *testing.T, dir string, s step) (string, bool) {
 	t.Helper()
 	if strings.Contains(s.Run, "${{") {
@@ -92,7 +94,8 @@ func run(t *testing.T, dir string, s step) (string, bool) {
 	}
 	script := s.Run
 	if strings.Contains(os.Getenv("GOFLAGS"), pureTags) {
-		// A command's tags are in place of those in GOFLAGS: with both, what the build around this test has compiled is used again.
+		// A command's tags are in place of those in GOFLAGS: with both, what the build around this
+		// test has compiled is used again.
 		script = strings.ReplaceAll(script, " -tags hw ", " -tags hw,"+pureTags+" ")
 	}
 	cmd := exec.Command("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script)
@@ -115,7 +118,8 @@ func runAll(t *testing.T, dir string, steps []step) (failed, out string) {
 	return "", ""
 }
 
-// programs is the folder bin of all jobs here: the build of a job finds what the one before has linked, and that it is of this tree.
+// programs is the folder bin of all jobs here: the build of a job finds what the one before has
+// linked, and that it is of this tree.
 var programs string
 
 func TestMain(m *testing.M) {
@@ -144,8 +148,8 @@ func link(t *testing.T, to, name string) {
 	}
 }
 
-// The first run has nothing to compare with and leaves a record, the second finds it the same, and one that differs from what the
-// last green run saw fails and leaves the record alone.
+// The first run has nothing to compare with and leaves a record, the second finds it the same, and
+// one that differs from what the last green run saw fails and leaves the record alone.
 func TestJobsOfUsers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the programs")

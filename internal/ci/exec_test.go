@@ -30,7 +30,8 @@ const execAction = ".github/actions/exec"
 // service runs a job of a user who asks for rdmasim exec, as a CI service does.
 type service struct {
 	name string
-	// run runs the job in a folder, with inputs by the names that they have on GitHub. kept is what the service keeps of the folder.
+	// run runs the job in a folder, with inputs by the names that they have on GitHub. kept is what
+	// the service keeps of the folder.
 	run func(t *testing.T, dir string, inputs map[string]string, env []string) (out string, status int, kept string)
 }
 
@@ -151,7 +152,8 @@ func runIncluded(t *testing.T, dir string, inputs map[string]string, env []strin
 	return out, status, kept
 }
 
-// needCurl skips a test of GitLab's steps where there is no curl, but for make test, which installs it.
+// needCurl skips a test of GitLab's steps where there is no curl, but for make test, which installs
+// it.
 func needCurl(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("curl"); err != nil {
@@ -229,7 +231,8 @@ func execProgram(t *testing.T) []byte {
 	return []byte(read(t, programs, "rdmasim"))
 }
 
-// The command has the devices and faults that the inputs say, its status is the job's, and what it did is kept whatever the status is.
+// The command has the devices and faults that the inputs say, its status is the job's, and what it
+// did is kept whatever the status is.
 func TestUsersCommandBelowExec(t *testing.T) {
 	dist := release(t, execProgram(t))
 	site := httptest.NewServer(http.FileServer(http.Dir(dist)))
@@ -356,7 +359,8 @@ func TestUsersCommandIsRefused(t *testing.T) {
 	}
 }
 
-// The files of both services name the release that the sources are of, and GitLab's takes no other script than the one beside it.
+// The files of both services name the release that the sources are of, and GitLab's takes no other
+// script than the one beside it.
 func TestExecActionIsOfThisRelease(t *testing.T) {
 	version := released(t)
 	var a action

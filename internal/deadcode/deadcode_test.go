@@ -1,4 +1,5 @@
-// Package deadcode checks that no function of the module is unreachable from its programs and tests.
+// Package deadcode checks that no function of the module is unreachable from its programs and
+// tests.
 package deadcode
 
 import (
@@ -34,8 +35,9 @@ func TestNoDeadCode(t *testing.T) {
 	}
 	cmd := exec.Command(strings.TrimSpace(string(program)), "-json", "-test", "-tags", "hw,netgo,osusergo", "./...")
 	cmd.Dir = "../.."
-	// cgo's output names the folder that it was made in. A build cache of several checkouts hands out that of another
-	// one for some variants of a package, and what is called in one variant seems dead in the other: a cache for here.
+	// cgo's output names the folder that it was made in. A build cache of several checkouts hands
+	// out that of another one for some variants of a package, and what is called in one variant
+	// seems dead in the other: a cache for here.
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=1", "GOCACHE="+t.TempDir())
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()

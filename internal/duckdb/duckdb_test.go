@@ -1,5 +1,5 @@
-// Package duckdb reads the tables that sweeps write with DuckDB, which none of us wrote. It is a module of its own, since DuckDB
-// is large and needs cgo: make duckdb runs it.
+// Package duckdb reads the tables that sweeps write with DuckDB, which none of us wrote. It is a
+// module of its own, since DuckDB is large and needs cgo: make duckdb runs it.
 package duckdb
 
 import (
@@ -30,8 +30,9 @@ func rdmasim(t *testing.T, args ...string) {
 	}
 }
 
-// Parquet, CSV and JSON Lines have the same table, with types and units: what DuckDB computes of each is the same, and the means
-// that the answer has are those that DuckDB computes of the single runs.
+// Parquet, CSV and JSON Lines have the same table, with types and units: what DuckDB computes of
+// each is the same, and the means that the answer has are those that DuckDB computes of the single
+// runs.
 func TestDuckDBReadsWhatSweepsWrite(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "q.yaml")

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// lent are the modules of others that conform may need. It is the first command that a newcomer runs, from an empty cache: each module
-// more is loaded and compiled by everybody.
+// lent are the modules of others that conform may need. It is the first command that a newcomer
+// runs, from an empty cache: each module more is loaded and compiled by everybody.
 var lent = []string{
 	"github.com/Masterminds/semver/v3", "github.com/go-logr/logr", "golang.org/x/mod", "golang.org/x/sync", "golang.org/x/tools", // Ginkgo's
 	"github.com/goccy/go-yaml",
@@ -21,10 +21,12 @@ var lent = []string{
 	"golang.org/x/sys",
 }
 
-// foreign are rooms of ours that conform has no use for, with what they bring: charts, Parquet, Slurm, statistics, loads.
+// foreign are rooms of ours that conform has no use for, with what they bring: charts, Parquet,
+// Slurm, statistics, loads.
 var foreign = []string{"experiment", "experiment/sweep", "experiment/sweep/grid", "experiment/sweep/store", "experiment/sweep/slurm", "workload", "workload/perftest", "workload/perftest/perf", "attach"}
 
-// most is how many packages conform may consist of, with those of the standard library: 373, and some room for the toolchain's own.
+// most is how many packages conform may consist of, with those of the standard library: 373, and
+// some room for the toolchain's own.
 const most = 400
 
 // TestWhatConformNeeds: what conform compiles without the tag hw stays as little as it is.

@@ -20,7 +20,8 @@ var unraced = map[string]string{
 
 var starts = regexp.MustCompile(`(?m)^\s*go (func\b|[\w.]+\()|\.Go\(func\b`)
 
-// TestPackagesWithGoroutinesAreRaced: a package that starts goroutines, in its tests or otherwise, is in the recipe of `make race`.
+// TestPackagesWithGoroutinesAreRaced: a package that starts goroutines, in its tests or otherwise,
+// is in the recipe of `make race`.
 func TestPackagesWithGoroutinesAreRaced(t *testing.T) {
 	text, err := os.ReadFile("../../Makefile")
 	if err != nil {

@@ -135,7 +135,8 @@ func (p *Package) scalar(c *code, f *Field) {
 	c.Get, c.Set = get, strings.ReplaceAll(set, "VALUE", value)
 }
 
-// access is the expression that reads a field, the statement that writes VALUE to it, and the width of the value.
+// access is the expression that reads a field, the statement that writes VALUE to it, and the width
+// of the value.
 func (p *Package) access(r string, f *Field) (get, set string, width int) {
 	at := f.offset
 	switch pl := f.Place; {
@@ -159,8 +160,8 @@ func (p *Package) access(r string, f *Field) (get, set string, width int) {
 	}
 }
 
-// Stale are the files of a package's folder that are not what its tables in layouts/ give: changed, missing, or
-// without a table.
+// Stale returns the files of a package's folder that are not what its tables in layouts/ give:
+// changed, missing, or without a table.
 func Stale(dir string) ([]string, error) {
 	p, err := Read(filepath.Join(dir, "layouts"))
 	if err != nil {

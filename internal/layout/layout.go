@@ -1,9 +1,10 @@
-// Package layout reads the tables of byte formats and writes the views of them: for each format a named byte
-// slice with a getter and a setter for each field. The tables are the only place where an offset of prm or
-// uapi is written down; the tests compare them with the C headers from which they were taken.
+// Package layout reads the tables of byte formats and writes the views of them: for each format a
+// named byte slice with a getter and a setter for each field. The tables are the only place where
+// an offset of prm or uapi is written down; the tests compare them with the C headers from which
+// they were taken.
 //
-// A table is a text file. Its first line names the package and the byte order of words, big or little. Then
-// each format is a line
+// A table is a text file. Its first line names the package and the byte order of words, big or
+// little. Then each format is a line
 //
 //	view NAME SIZE [STRUCT] [unnamed] [longer] [union]
 //
@@ -11,8 +12,8 @@
 //
 //	OFFSET PLACE NAME[:TYPE] [MEMBER]
 //
-// OFFSET counts bytes from the beginning, TYPE is the Go type of a value that is more than a number, MEMBER is
-// the member of the C structure. PLACE is one of
+// OFFSET counts bytes from the beginning, TYPE is the Go type of a value that is more than a
+// number, MEMBER is the member of the C structure. PLACE is one of
 //
 //	u8 u16 u32 u64   a whole number
 //	be16 be32 be64   the same in network order, in a format that is little endian
@@ -22,9 +23,10 @@
 //	+0x2c            this many bytes, a view themselves or a slice
 //	+                all bytes from here to the end: a list
 //
-// Lines that begin with // before a view or a field are its documentation; # begins a comment of the table.
-// The words behind a view: unnamed, there is no constant for its length; longer, it has room for more than the C
-// structure; union, its fields may share bits, because they are those of different types of entry.
+// Lines that begin with // before a view or a field are its documentation; # begins a comment of
+// the table. The words behind a view: unnamed, there is no constant for its length; longer, it has
+// room for more than the C structure; union, its fields may share bits, because they are those of
+// different types of entry.
 package layout
 
 import "strings"
@@ -119,8 +121,8 @@ func (p *Package) Views() []View {
 	return all
 }
 
-// Member is a member of a C structure, or with no name the whole structure. Its place counts bytes, in a structure
-// of mlx5_ifc.h bits, for that header gives each bit a byte.
+// Member is a member of a C structure, or with no name the whole structure. Its place counts bytes,
+// in a structure of mlx5_ifc.h bits, for that header gives each bit a byte.
 type Member struct {
 	Struct, Name  string
 	Offset, Width int // Width 0: a list

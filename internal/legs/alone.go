@@ -6,14 +6,15 @@ import (
 	"strings"
 )
 
-// switches are the flags of go test that take no value. Those without meaning for a single test are left out of its command, as are
-// the flags of dropped with their values.
+// switches are the flags of go test that take no value. Those without meaning for a single test are
+// left out of its command, as are the flags of dropped with their values.
 var (
 	switches = []string{"-race", "-short", "-json", "-v", "-cover", "-x", "-failfast"}
 	dropped  = []string{"-json", "-run", "-skip", "-timeout", "-count", "-p"}
 )
 
-// alone is the command that runs a test by itself: the leg's own go test with the test's package and name, or else the leg.
+// alone is the command that runs a test by itself: the leg's own go test with the test's package
+// and name, or else the leg.
 func alone(l leg, words []string, key testKey) string {
 	i := slices.Index(words, "test")
 	if i <= 0 || key.Package == "" {

@@ -27,7 +27,8 @@ type test struct {
 	order     int
 }
 
-// outcomes reads what a command prints, passes it on in the form that people read, and keeps the results of tests.
+// outcomes reads what a command prints, passes it on in the form that people read, and keeps the
+// results of tests.
 type outcomes struct {
 	out     io.Writer
 	module  string // path of the module, which names in the output lack
@@ -147,8 +148,8 @@ func (o *outcomes) fail(key testKey) {
 	o.failed[key.Package] = true
 }
 
-// packageFailed finds what a failed package failed by: its build, a test that has said so, one that had not ended when the package
-// did (by a crash or at the limit of time), or itself.
+// packageFailed finds what a failed package failed by: its build, a test that has said so, one that
+// had not ended when the package did (by a crash or at the limit of time), or itself.
 func (o *outcomes) packageFailed(key testKey, build string) {
 	var last testKey
 	var found *test

@@ -50,7 +50,8 @@ func (l leg) command(words []string) *exec.Cmd {
 	c := exec.Command(words[0], words[1:]...)
 	c.Env = append(os.Environ(), insideEnv+"="+l.name)
 	if os.Getenv("GOGC") == "" {
-		// Compilers and static checks take a tenth less CPU time, and up to half as much memory again.
+		// Compilers and static checks take a tenth less CPU time, and up to half as much memory
+		// again.
 		c.Env = append(c.Env, "GOGC=200")
 	}
 	c.Env = append(c.Env, l.vars...)
@@ -109,8 +110,9 @@ func (l leg) run() (int, error) {
 	return r.Status, nil
 }
 
-// of runs a command and returns its exit status and the CPU time, in seconds, of the command and its children. A signal of the terminal
-// reaches the command by itself; a SIGTERM is passed on, unless the legs around this one do that.
+// of runs a command and returns its exit status and the CPU time, in seconds, of the command and
+// its children. A signal of the terminal reaches the command by itself; a SIGTERM is passed on,
+// unless the legs around this one do that.
 func (o *outcomes) of(c *exec.Cmd, signals <-chan os.Signal, part bool) (status int, cpu float64, err error) {
 	c.Stdout = nil
 	pipe, write, err := os.Pipe()
@@ -140,7 +142,8 @@ func (o *outcomes) of(c *exec.Cmd, signals <-chan os.Signal, part bool) (status 
 			waiting = false
 		}
 	}
-	// What the command left running in the background may hold the pipe; it is given a moment to print what is there.
+	// What the command left running in the background may hold the pipe; it is given a moment to
+	// print what is there.
 	select {
 	case rerr := <-read:
 		if rerr != nil {
@@ -157,8 +160,9 @@ func (o *outcomes) of(c *exec.Cmd, signals <-chan os.Signal, part bool) (status 
 	return exitStatus(err), cpu, nil
 }
 
-// endedBySIGINT tells whether a command ended because of SIGINT, by its wait status or by the shell's convention. A terminal sends SIGINT
-// to all of a group, so the command's end may be seen before the signal of this process.
+// endedBySIGINT tells whether a command ended because of SIGINT, by its wait status or by the
+// shell's convention. A terminal sends SIGINT to all of a group, so the command's end may be seen
+// before the signal of this process.
 func endedBySIGINT(err error) bool {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
@@ -170,7 +174,8 @@ func endedBySIGINT(err error) bool {
 	return exit.ExitCode() == interrupted
 }
 
-// signalFollows waits a moment for the signal of this process after a command that may have caught the same signal and failed of it.
+// signalFollows waits a moment for the signal of this process after a command that may have caught
+// the same signal and failed of it.
 func signalFollows(signals <-chan os.Signal) bool {
 	select {
 	case <-signals:

@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// project is a folder with a Makefile whose legs run the tests of a module, and the program under test as LEG.
+// project is a folder with a Makefile whose legs run the tests of a module, and the program under
+// test as LEG.
 func project(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -78,7 +79,8 @@ func wait(t *testing.T, c *exec.Cmd) int {
 	return c.ProcessState.ExitCode()
 }
 
-// row is the line of the table that begins with a leg's name, its columns joined by one space, without the numbers of seconds.
+// row is the line of the table that begins with a leg's name, its columns joined by one space,
+// without the numbers of seconds.
 func row(t *testing.T, out, leg string) string {
 	t.Helper()
 	for line := range strings.Lines(out[max(0, strings.Index(out, "\nleg ")):]) {
@@ -234,8 +236,8 @@ func TestAllLegsGreen(t *testing.T) {
 	checkTimes(t, dir, "two 0", "one 1")
 }
 
-// A signal ends the leg that runs, and the table says what did not run.
-// The command is one process: a shell that waits for a child which ends by itself may go on after SIGINT.
+// A signal ends the leg that runs, and the table says what did not run. The command is one process:
+// a shell that waits for a child which ends by itself may go on after SIGINT.
 func TestInterruptedLegs(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		dir := project(t, map[string]string{"Makefile": "one three: ; @$(LEG) $@ true\n" +

@@ -1,11 +1,15 @@
-// Command legs runs the legs of make check and make test, one after another. A leg that fails hides no other: a table at the end has all of
-// them, with the first failing test of each and the command that runs it alone, and a list has the tests that were skipped, with their reasons.
+// Command legs runs the legs of make check and make test, one after another. A leg that fails hides
+// no other: a table at the end has all of them, with the first failing test of each and the command
+// that runs it alone, and a list has the tests that were skipped, with their reasons.
 //
-//	legs all NAME[:NEEDED,...]...                                  makes each target; one whose needed targets have failed is not run
-//	legs run NAME [VARIABLE=value...] COMMAND... [+ COMMAND...]    the recipe of a target: each command runs, whatever the others end with
+//	legs all NAME[:NEEDED,...]...
+//		makes each target; one whose needed targets have failed is not run
+//	legs run NAME [VARIABLE=value...] COMMAND... [+ COMMAND...]
+//		the recipe of a target: each command runs, whatever the others end with
 //
-// What a command prints passes through, except that events of go test -json become what go test prints without that flag. A line
-// "NAME: skipped: SENTENCE" of any command counts as a skipped test. out/legs has a file for each leg, out/times.json the times of all.
+// What a command prints passes through, except that events of go test -json become what go test
+// prints without that flag. A line "NAME: skipped: SENTENCE" of any command counts as a skipped
+// test. out/legs has a file for each leg, out/times.json the times of all.
 package main
 
 import (
@@ -22,7 +26,8 @@ const (
 	timesFile = "out/times.json"
 )
 
-// insideEnv is set for what a leg runs: a make within is part of that leg. partEnv is set for the legs of legs all.
+// insideEnv is set for what a leg runs: a make within is part of that leg. partEnv is set for the
+// legs of legs all.
 const (
 	insideEnv = "RDMASIM_INSIDE_LEG"
 	partEnv   = "RDMASIM_LEGS"

@@ -22,7 +22,8 @@ type record struct {
 	Ran     []testKey `json:"ran,omitempty"` // tests that passed or failed
 }
 
-// testKey names a test: its package without the module's path, and its name with those of the tests around it.
+// testKey names a test: its package without the module's path, and its name with those of the tests
+// around it.
 type testKey struct {
 	Package string `json:"package"`
 	Test    string `json:"test,omitempty"`
@@ -30,7 +31,8 @@ type testKey struct {
 
 func (k testKey) String() string { return strings.TrimSpace(k.Package + " " + k.Test) }
 
-// failure is a test that failed, or a package that could not be built, and the command that runs it alone.
+// failure is a test that failed, or a package that could not be built, and the command that runs it
+// alone.
 type failure struct {
 	testKey
 	Alone string `json:"alone,omitempty"`
@@ -44,7 +46,8 @@ type skip struct {
 
 func (r *record) path() string { return filepath.Join(legsDir, r.Leg+".json") }
 
-// write stores the record, and in out/times.json the times of all that are stored, in the order in which they ended.
+// write stores the record, and in out/times.json the times of all that are stored, in the order in
+// which they ended.
 func (r *record) write() error {
 	if err := os.MkdirAll(legsDir, 0o755); err != nil {
 		return err

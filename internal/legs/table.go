@@ -82,7 +82,8 @@ func printAligned(w io.Writer, rows [][]string) {
 	}
 }
 
-// printSkips prints the tests that were skipped and ran in no other leg, those with the same reason together, and returns how many.
+// printSkips prints the tests that were skipped and ran in no other leg, those with the same reason
+// together, and returns how many.
 func printSkips(w io.Writer, records []*record) int {
 	ran := map[testKey]bool{}
 	for _, r := range records {

@@ -31,8 +31,9 @@ func upsetting(seed uint64, after int64, then ...Op) *Program {
 	}
 }
 
-// TestKilledThreadsAreNotAhead: a process is ended while its threads run, and a thread is started on a core on
-// which another runs: threads that run ahead of the event queue are not ahead of these.
+// TestKilledThreadsAreNotAhead: a process is ended while its threads run, and a thread is started
+// on a core on which another runs: threads that run ahead of the event queue are not ahead of
+// these.
 func TestKilledThreadsAreNotAhead(t *testing.T) {
 	work := Op{Do: "work", EP: 2, Ns: 500}
 	for name, then := range map[string][]Op{

@@ -69,13 +69,15 @@ type record struct {
 	} `json:"cases"`
 }
 
-// memory is what a mutant may take before it counts as crashed, and patience how long one process of it may run.
+// memory is what a mutant may take before it counts as crashed, and patience how long one process
+// of it may run.
 const (
 	memory   = 4 << 30
 	patience = 3 * time.Minute
 )
 
-// run starts the program with a mutant, or with none (-1), and returns its output. A mutant that hangs or takes too much memory is killed.
+// run starts the program with a mutant, or with none (-1), and returns its output. A mutant that
+// hangs or takes too much memory is killed.
 func (j *judge) run(ctx context.Context, n int, reached string, args ...string) (out []byte, status int, err error) {
 	limit := patience
 	if n < 0 {
@@ -187,7 +189,8 @@ func (j *judge) digest(ctx context.Context, n int, profile, reached string) (str
 	return fmt.Sprintf("%d %s", status, hash(out)), err
 }
 
-// equivalent tells whether drawn programs come to a mutant, and all of them do and send the same as without it.
+// equivalent tells whether drawn programs come to a mutant, and all of them do and send the same as
+// without it.
 func (j *judge) equivalent(ctx context.Context, n int) (bool, error) {
 	met := false
 	for _, r := range j.rounds {
@@ -202,7 +205,8 @@ func (j *judge) equivalent(ctx context.Context, n int) (bool, error) {
 	return met, nil
 }
 
-// survey runs everything on a profile without a mutant: what cases see, and which mutants each comes to.
+// survey runs everything on a profile without a mutant: what cases see, and which mutants each
+// comes to.
 func (j *judge) survey(ctx context.Context, profile string) error {
 	folder, err := os.MkdirTemp(j.dir, "reached")
 	if err != nil {

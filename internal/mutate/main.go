@@ -1,6 +1,7 @@
-// Command mutate makes mutants of the simulator by machine and has the suite judge them: every case that reaches one, and drawn programs.
-// All mutants of a sample are compiled into one program, each asleep until its number is set, so that a mutant costs a run and no build.
-// scripts/mutate runs it; docs/mutants.md shows what it found.
+// Command mutate makes mutants of the simulator by machine and has the suite judge them: every case
+// that reaches one, and drawn programs. All mutants of a sample are compiled into one program, each
+// asleep until its number is set, so that a mutant costs a run and no build. scripts/mutate runs
+// it; docs/mutants.md shows what it found.
 package main
 
 import (
@@ -28,13 +29,15 @@ import (
 // rooms are the packages that mutants are made of, with those below them.
 var rooms = []string{"sim/hca", "sim/mkey", "sim/odp", "sim/uar", "sim/kernel", "sim/provider", "sim/link", "roce"}
 
-// target is the package that the simulated device consists of, with all that it imports: what is not in it, no case can reach.
+// target is the package that the simulated device consists of, with all that it imports: what is
+// not in it, no case can reach.
 const target = "./conformance/target/simulator"
 
 // suite is the program that judges them.
 const suite = "./cmd/conform"
 
-// judges are packages below rooms that belong to those who watch and disturb the device: a judge does not notice its own faults.
+// judges are packages below rooms that belong to those who watch and disturb the device: a judge
+// does not notice its own faults.
 var judges = []string{"roce/fault", "roce/ladder", "roce/oracle", "roce/pcap"}
 
 // result is the file that a run leaves.
@@ -181,7 +184,8 @@ func moduleRoot() (root, module string, err error) {
 	return root, module, nil
 }
 
-// chosen are the packages that mutants are made of: those of the device that are in rooms, or below the names that the user gives.
+// chosen are the packages that mutants are made of: those of the device that are in rooms, or below
+// the names that the user gives.
 func chosen(root, module, only string) ([]string, error) {
 	names := rooms
 	if only != "" {

@@ -83,7 +83,8 @@ func output(t *testing.T, path string, n int) []string {
 	return strings.Split(strings.TrimSpace(string(out)), "\n")
 }
 
-// Each mutant changes what its own function does, as its kind says, and nothing else; asleep it changes nothing.
+// Each mutant changes what its own function does, as its kind says, and nothing else; asleep it
+// changes nothing.
 func TestMutantsChangeTheirOwnPlaceOnly(t *testing.T) {
 	root := module(t, program)
 	sites, sources, err := load(root, []string{"./..."})
@@ -167,7 +168,8 @@ func main() {
 	}
 }
 
-// A mutant that does not compile is left out and named; the others keep their meaning under new numbers.
+// A mutant that does not compile is left out and named; the others keep their meaning under new
+// numbers.
 func TestWhatDoesNotCompileIsLeftOut(t *testing.T) {
 	root := module(t, program)
 	sites, sources, err := load(root, []string{"./..."})

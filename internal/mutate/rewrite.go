@@ -19,7 +19,8 @@ var mutationSource []byte
 // importPath is where the package that mutants ask is overlaid.
 const importPath = "internal/mutation"
 
-// rewrite returns a file with all its mutants, each asleep until its number is active. Mutants that contain others keep them.
+// rewrite returns a file with all its mutants, each asleep until its number is active. Mutants that
+// contain others keep them.
 func rewrite(module string, src []byte, sites map[int]site) []byte {
 	type numbered struct {
 		edit
@@ -65,12 +66,14 @@ func rewrite(module string, src []byte, sites map[int]site) []byte {
 
 // importing adds the import of the package that mutants ask.
 func importing(module, text string) []byte {
-	// The import goes on the line of the package clause, so that lines before the first mutant stay.
+	// The import goes on the line of the package clause, so that lines before the first mutant
+	// stay.
 	clause := regexp.MustCompile(`(?m)^package \w+`).FindStringIndex(text)
 	return []byte(text[:clause[1]] + fmt.Sprintf("; import \"%s/%s\"", module, importPath) + text[clause[1]:])
 }
 
-// begins is where a case begins in the sources of the suite: the mutated program tells there whose what it reaches is.
+// begins is where a case begins in the sources of the suite: the mutated program tells there whose
+// what it reaches is.
 var begins = struct{ path, line string }{"conformance/spec/c.go", "func NewRunning(id string, seed uint64, ledger ...Deviation) *Running {\n"}
 
 // announced returns the file of begins with a call that tells which case begins.
@@ -86,8 +89,8 @@ func announced(root, module string) ([]byte, error) {
 	return importing(module, before+begins.line+"\tmutation.Case(id)\n"+after), nil
 }
 
-// compile builds a program with all sites, and returns the sites in the order of their numbers. One that does not compile, such as a
-// constant that no longer fits its type, is refused.
+// compile builds a program with all sites, and returns the sites in the order of their numbers. One
+// that does not compile, such as a constant that no longer fits its type, is refused.
 func compile(root, module, main, dir string, sites []site, sources map[string][]byte, progress func(string)) (program string, kept []site, refused []string, err error) {
 	program = filepath.Join(dir, "mutated")
 	gone := map[int]bool{}

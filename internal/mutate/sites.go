@@ -33,7 +33,8 @@ func (s site) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s: %s", s.File, s.Line, s.Column, s.Kind, s.Text)
 }
 
-// edit replaces the source from lo to hi. render gives the source of a part, with the edits of other mutants inside.
+// edit replaces the source from lo to hi. render gives the source of a part, with the edits of
+// other mutants inside.
 type edit struct {
 	lo, hi int
 	text   func(n int, render func(lo, hi int) string) string
@@ -92,7 +93,8 @@ func load(root string, patterns []string) ([]site, map[string][]byte, error) {
 	return all, sources, nil
 }
 
-// room is the name of a package in the tables. The Ethernet functions of the adapter have their own row: verbs do not reach them.
+// room is the name of a package in the tables. The Ethernet functions of the adapter have their own
+// row: verbs do not reach them.
 func room(p *packages.Package, path string) string {
 	name := strings.TrimPrefix(strings.TrimPrefix(p.PkgPath, p.Module.Path), "/")
 	if name == "sim/hca" && strings.HasPrefix(filepath.Base(path), "eth_") {
@@ -137,7 +139,8 @@ func (f *finder) operands(b *ast.BinaryExpr, format string) edit {
 	}}
 }
 
-// find looks at each node of a file. What only hand-made mutants ask for, and what ends or describes the program, has no mutant.
+// find looks at each node of a file. What only hand-made mutants ask for, and what ends or
+// describes the program, has no mutant.
 func (f *finder) find(file *ast.File) {
 	var path []ast.Node
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -247,7 +250,8 @@ func (f *finder) binary(b *ast.BinaryExpr) {
 	}
 }
 
-// integer says whether an expression is a typed integer that is not known when the program is compiled.
+// integer says whether an expression is a typed integer that is not known when the program is
+// compiled.
 func (f *finder) integer(e ast.Expr) bool {
 	b, ok := f.typeOf(e).Underlying().(*types.Basic)
 	return ok && b.Info()&types.IsInteger != 0 && b.Info()&types.IsUntyped == 0 && !f.constant(e)
@@ -278,7 +282,8 @@ func (f *finder) isLen(c *ast.CallExpr) bool {
 	return ok && (id.Name == "len" || id.Name == "cap" || id.Name == "min" || id.Name == "max") && f.pkg.TypesInfo.Uses[id] != nil && f.pkg.TypesInfo.Uses[id].Pkg() == nil
 }
 
-// literal adds one to a whole number of a statement, unless more of its expression is constant too or it names a place, a type or a case.
+// literal adds one to a whole number of a statement, unless more of its expression is constant too
+// or it names a place, a type or a case.
 func (f *finder) literal(l *ast.BasicLit) {
 	if l.Kind != token.INT {
 		return
@@ -333,7 +338,8 @@ func isStruct(t types.Type) bool {
 	return ok
 }
 
-// statements leaves out calls and assignments, and swaps the values of two assignments that follow each other.
+// statements leaves out calls and assignments, and swaps the values of two assignments that follow
+// each other.
 func (f *finder) statements(list []ast.Stmt) {
 	for i, s := range list {
 		switch s := s.(type) {
@@ -404,7 +410,8 @@ func (f *finder) swap(at ast.Node, text string, a, b ast.Expr) {
 		return
 	}
 	al, ah, bl, bh := f.off(a.Pos()), f.off(a.End()), f.off(b.Pos()), f.off(b.End())
-	// Neither renders the other's edits: a mutant inside would be at two places, which is one more than it has edits for.
+	// Neither renders the other's edits: a mutant inside would be at two places, which is one more
+	// than it has edits for.
 	f.add("swap", at, text,
 		edit{al, ah, func(n int, render func(lo, hi int) string) string {
 			return fmt.Sprintf("mutation.Pick(%d, %s, %s)", n, f.src[bl:bh], render(al, ah))

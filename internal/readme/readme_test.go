@@ -23,10 +23,11 @@ const root = "../.."
 // documents are those that show outputs or pictures.
 var documents = []string{"README.md", "docs/results.md", "docs/validate.md", "docs/fidelity.md", "docs/wire.md", "docs/questions/odp-cost.md", "docs/questions/xrc-lifetime.md", "docs/questions/o2iblnd-completions.md", "docs/questions/peer-failure.md", "docs/questions/loss-recovery.md"}
 
-// output is a command with what it prints: <!-- run: rdmasim list; lines 1-4,9 -->, then a
-// fenced text. "last 9" are the last nine lines, "last 9-8" the first two of these. The
-// lines are chosen from each of several commands with && between them. "notes REGEXP", alone or behind lines, are the notes below
-// the tables whose beginning it matches: lines that come and go above them do not move it.
+// output is a command with what it prints: <!-- run: rdmasim list; lines 1-4,9 -->, then a fenced
+// text. "last 9" are the last nine lines, "last 9-8" the first two of these. The lines are chosen
+// from each of several commands with && between them. "notes REGEXP", alone or behind lines, are
+// the notes below the tables whose beginning it matches: lines that come and go above them do not
+// move it.
 var output = regexp.MustCompile("(?s)<!-- run: ([^;>]+?)(?:; (lines|last) ([0-9,-]+))?(?:; notes ([^\n]+?))? -->\n```\n(.*?)```\n")
 
 // picture is a command with a file that it draws into its folder DIR:
@@ -100,7 +101,8 @@ func document(t *testing.T, bin, name string, seen *outputs) {
 	for _, m := range picture.FindAllSubmatch(text, -1) {
 		if line := string(m[1]); drawn[line] == "" {
 			drawn[line] = t.TempDir()
-			// A document before may have wanted what it prints: then it runs again, for its pictures.
+			// A document before may have wanted what it prints: then it runs again, for its
+			// pictures.
 			ran := false
 			draws := func() (string, error) {
 				ran = true
@@ -170,7 +172,8 @@ func draw(t *testing.T, dir, line, path string) {
 	}
 }
 
-// run is what a command prints, which draws into a folder in place of DIR. It must end with status 0.
+// run is what a command prints, which draws into a folder in place of DIR. It must end with status
+// 0.
 func run(bin, dir, line, drawn string) (string, error) {
 	args := strings.Fields(line)
 	if drawn != "" {
@@ -252,8 +255,9 @@ func notes(t *testing.T, line, out, which string) (chosen []byte) {
 // link is a link or picture in a document.
 var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 
-// Each link of README, CONTRIBUTING and docs leads to a file of the tree, and to a heading of it, each page and picture
-// in docs is linked from another page, and README is short enough to be read to its end.
+// Each link of README, CONTRIBUTING and docs leads to a file of the tree, and to a heading of it,
+// each page and picture in docs is linked from another page, and README is short enough to be read
+// to its end.
 func TestDocuments(t *testing.T) {
 	names, err := filepath.Glob(root + "/docs/*.md")
 	if err != nil || len(names) == 0 {
@@ -314,7 +318,8 @@ func anchors(page []byte) (names []string) {
 	return names
 }
 
-// TestNotes: notes are found by their beginning, with all of their lines, and lines that begin within one are known.
+// TestNotes: notes are found by their beginning, with all of their lines, and lines that begin
+// within one are known.
 func TestNotes(t *testing.T) {
 	const out = "  a  b\n  1  2\n\nfirst: so\n  and so\nsecond (3): yes\n  no\n  maybe\nthird\n"
 	if got := string(notes(t, "x", out, `second \(\d\)|third`)); got != "second (3): yes\n  no\n  maybe\nthird\n" {

@@ -1,5 +1,6 @@
-// Package recipes looks for ways to end software of others that this project once described: a page, a case or a recording may say
-// what crashed or hung, in which version, and not how (CONTRIBUTING.md, House rules).
+// Package recipes looks for ways to end software of others that this project once described: a
+// page, a case or a recording may say what crashed or hung, in which version, and not how
+// (CONTRIBUTING.md, House rules).
 package recipes
 
 import (
@@ -111,7 +112,8 @@ func find(recipes map[uint16][]recipe, text []byte, f func(recipe)) {
 	}
 }
 
-// search calls f with each file of a tree, and of the archives in it, that has the words of a recipe in its name or its text.
+// search calls f with each file of a tree, and of the archives in it, that has the words of a
+// recipe in its name or its text.
 func search(root string, recipes []recipe, f func(path string, r recipe)) error {
 	byFirst := map[uint16][]recipe{}
 	for _, r := range recipes {

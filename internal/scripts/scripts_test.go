@@ -1,4 +1,5 @@
-// Package scripts tests the scripts of the repository as far as they decide anything without a virtual machine.
+// Package scripts tests the scripts of the repository as far as they decide anything without a
+// virtual machine.
 package scripts
 
 import (
@@ -89,8 +90,8 @@ func TestRecordOfTheLabIsOfItsRun(t *testing.T) {
 	}
 }
 
-// scripts/mutant says by its status whether the case kills the mutant, refuses what is not one mutant and one case, and builds
-// the program that it lacks.
+// scripts/mutant says by its status whether the case kills the mutant, refuses what is not one
+// mutant and one case, and builds the program that it lacks.
 func TestOneMutantOnOneCase(t *testing.T) {
 	text, err := os.ReadFile("../../scripts/mutant")
 	if err != nil {

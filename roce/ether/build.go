@@ -12,8 +12,8 @@ type Packet struct {
 	// Of IP, whose version EtherType says. The addresses of IPv4 are the first 4 bytes.
 	SrcIP, DstIP    [16]byte
 	Proto, TOS, TTL uint8
-	// Options is how many words of options IPv4 has, Offset where in the packet its fragment begins, in units of 8 bytes,
-	// and More says that others follow.
+	// Options is how many words of options IPv4 has, Offset where in the packet its fragment
+	// begins, in units of 8 bytes, and More says that others follow.
 	Options uint8
 	Offset  uint16
 	More    bool
@@ -21,7 +21,8 @@ type Packet struct {
 	// Of TCP and UDP.
 	SrcPort, DstPort uint16
 
-	// BadHeader and BadPayload say that the checksum of the IPv4 header, or that of TCP or UDP, is wrong.
+	// BadHeader and BadPayload say that the checksum of the IPv4 header, or that of TCP or UDP, is
+	// wrong.
 	BadHeader, BadPayload bool
 }
 
@@ -44,7 +45,8 @@ func (p *Packet) Ports() bool {
 	return p.IP() != 0 && (p.Proto == ProtoTCP || p.Proto == roce.ProtoUDP) && (p.IP() == 6 || p.Offset == 0)
 }
 
-// Build returns the bytes of the packet with a payload. It computes checksums by itself, not as Headers does.
+// Build returns the bytes of the packet with a payload. It computes checksums by itself, not as
+// Headers does.
 func (p *Packet) Build(payload []byte) []byte {
 	b := append(append([]byte(nil), p.DstMAC[:]...), p.SrcMAC[:]...)
 	if p.Tagged {

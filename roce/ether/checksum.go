@@ -23,7 +23,8 @@ func fold(s uint64) uint16 {
 	return uint16(s)
 }
 
-// Sum is the ones' complement sum of the IP packet, which an adapter reports for each frame. 0 without IP.
+// Sum is the ones' complement sum of the IP packet, which an adapter reports for each frame. 0
+// without IP.
 func (h *Headers) Sum(b []byte) uint16 {
 	if h.Version == 0 {
 		return 0

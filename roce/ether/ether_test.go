@@ -100,7 +100,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestFragments: only the first one has a header of TCP or UDP, and none a checksum that can be checked.
+// TestFragments: only the first one has a header of TCP or UDP, and none a checksum that can be
+// checked.
 func TestFragments(t *testing.T) {
 	for offset, first := range map[uint16]bool{roce.IPv4MoreFragments: true, roce.IPv4MoreFragments | 10: false, 10: false} {
 		b := packet(4, roce.ProtoUDP, false, bytesOf(64))
@@ -125,11 +126,13 @@ func TestFragments(t *testing.T) {
 	}
 }
 
-// TestSumLeavesPaddingOut: the sum of all that is behind the Ethernet header is the reported one, without padding.
+// TestSumLeavesPaddingOut: the sum of all that is behind the Ethernet header is the reported one,
+// without padding.
 func TestSumLeavesPaddingOut(t *testing.T) {
 	b := packet(4, roce.ProtoUDP, false, bytesOf(3))
 	h := Parse(append(b, 9, 9, 9, 9))
-	// The header sums to ones, and so does the datagram with its pseudo header: what is left is minus that.
+	// The header sums to ones, and so does the datagram with its pseudo header: what is left is
+	// minus that.
 	want := ^fold(sum(uint64(roce.ProtoUDP)+uint64(h.End-h.Transport), b[h.Net+12:][:8]))
 	if got := h.Sum(b); got != want {
 		t.Errorf("%#x, want %#x", got, want)
@@ -143,7 +146,8 @@ func TestSegments(t *testing.T) {
 			for _, n := range []int{1, 100, 1000, 1001, 40000} {
 				payload := bytesOf(n)
 				whole := packet(version, proto, n%2 == 1, nil)
-				// The stack leaves the length of the whole send in the header, or 0 where that does not fit.
+				// The stack leaves the length of the whole send in the header, or 0 where that does
+				// not fit.
 				s, ok := Cut(whole, payload, 1000)
 				if !ok || s.Count() != (n+999)/1000 {
 					t.Fatalf("%d bytes: %v, %d segments", n, ok, s.Count())
@@ -187,7 +191,8 @@ func TestSegments(t *testing.T) {
 	}
 }
 
-// TestToeplitz: the published vectors of receive side scaling (Microsoft, "Verifying the RSS Hash Calculation").
+// TestToeplitz: the published vectors of receive side scaling (Microsoft, "Verifying the RSS Hash
+// Calculation").
 func TestToeplitz(t *testing.T) {
 	key := frame(t, "6d5a56da255b0ec24167253d43a38fb0d0ca2bcbae7b30b477cb2da38030f20c6a42b73bbeac01fa")
 	for _, v := range []struct {

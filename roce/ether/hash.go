@@ -5,7 +5,8 @@ import "bytes"
 // Fields are what of a packet a hash takes.
 type Fields struct {
 	SrcIP, DstIP, SrcPort, DstPort bool
-	// Symmetric gives both directions of a connection the same hash: the lower address and the lower port go first.
+	// Symmetric gives both directions of a connection the same hash: the lower address and the
+	// lower port go first.
 	Symmetric bool
 }
 
@@ -40,7 +41,8 @@ func (f Fields) Tuple(h *Headers, b, into []byte) []byte {
 	return into
 }
 
-// Toeplitz is the hash of receive side scaling. The key has 4 bytes more than the longest tuple; what it lacks counts as 0.
+// Toeplitz is the hash of receive side scaling. The key has 4 bytes more than the longest tuple;
+// what it lacks counts as 0.
 func Toeplitz(key, tuple []byte) (hash uint32) {
 	var k [maxTuple + 4 + 1]byte
 	copy(k[:], key)

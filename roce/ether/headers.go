@@ -1,5 +1,6 @@
-// Package ether knows Ethernet frames as far as a network adapter looks into them: where their headers are, checksums,
-// the segments of a long send, and the hash that spreads packets over receive queues. It reads any bytes.
+// Package ether knows Ethernet frames as far as a network adapter looks into them: where their
+// headers are, checksums, the segments of a long send, and the hash that spreads packets over
+// receive queues. It reads any bytes.
 package ether
 
 import (
@@ -59,7 +60,8 @@ type Headers struct {
 	DstPort   uint16
 }
 
-// Parse finds the headers of a frame without FCS. What is cut off or makes no sense is as if it were not there.
+// Parse finds the headers of a frame without FCS. What is cut off or makes no sense is as if it
+// were not there.
 func Parse(b []byte) Headers { return parse(b, false) }
 
 // parse with headersOnly is of headers whose lengths speak of more than b.

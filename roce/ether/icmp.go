@@ -29,7 +29,8 @@ const (
 // ICMP is a message of ICMP or ICMPv6.
 type ICMP []byte
 
-// ICMP is the message in a packet of that protocol; false: the packet is none, or a fragment, or cut off in the header of an echo message.
+// ICMP is the message in a packet of that protocol; false: the packet is none, or a fragment, or
+// cut off in the header of an echo message.
 func (h *Headers) ICMP(b []byte) (ICMP, bool) {
 	at := h.Net + roce.IPv6Size
 	switch {
@@ -75,7 +76,8 @@ func (m ICMP) SetType(v uint8) { m[0] = v }
 // SetFlags sets the flags of a neighbour advertisement.
 func (m ICMP) SetFlags(v uint8) { m[4] = v }
 
-// Target returns the address that a message of neighbour discovery, of at least NeighbourSize bytes, is about.
+// Target returns the address that a message of neighbour discovery, of at least NeighbourSize
+// bytes, is about.
 func (m ICMP) Target() [16]byte { return [16]byte(m[8:24]) }
 
 // SetTarget sets it.

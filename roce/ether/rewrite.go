@@ -11,7 +11,8 @@ const (
 // addressesSize is the length of the two addresses that a frame begins with.
 const addressesSize = 12
 
-// Tunnel is the frame inside a VXLAN packet and its network: where it begins in b; false: b is no whole one.
+// Tunnel is the frame inside a VXLAN packet and its network: where it begins in b; false: b is no
+// whole one.
 func (h *Headers) Tunnel(b []byte) (at int, vni uint32, ok bool) {
 	const valid = 0x08 // the flag of a network identifier
 	at = h.Payload + VXLANSize
@@ -21,7 +22,8 @@ func (h *Headers) Tunnel(b []byte) (at int, vni uint32, ok bool) {
 	return at, be.Uint32(b[h.Payload+4:]) >> 8, true
 }
 
-// PutTag writes b with a tag behind the addresses to into, which is as much longer: EtherType and TCI.
+// PutTag writes b with a tag behind the addresses to into, which is as much longer: EtherType and
+// TCI.
 func PutTag(into, b []byte, tag uint32) {
 	copy(into, b[:addressesSize])
 	be.PutUint32(into[addressesSize:], tag)
@@ -34,8 +36,9 @@ func TakeTag(into, b []byte) {
 	copy(into[addressesSize:], b[addressesSize+roce.VLANSize:])
 }
 
-// Encapsulate writes b behind the headers of a tunnel to into, which has the length of both, and fills in what follows from
-// the length: those of IP and UDP, and the checksum of IPv4. That of UDP stays as it is.
+// Encapsulate writes b behind the headers of a tunnel to into, which has the length of both, and
+// fills in what follows from the length: those of IP and UDP, and the checksum of IPv4. That of UDP
+// stays as it is.
 func Encapsulate(into, headers, b []byte) {
 	copy(into[copy(into, headers):], b)
 	h := parse(into, true)
@@ -51,7 +54,8 @@ func Encapsulate(into, headers, b []byte) {
 	}
 }
 
-// Field is up to 64 bits of the headers of a packet that lie together, as adapters read and write them.
+// Field is up to 64 bits of the headers of a packet that lie together, as adapters read and write
+// them.
 type Field uint8
 
 // Fields. The numbers are those of ConnectX-5's steering entries.
@@ -83,7 +87,8 @@ func (h *Headers) half(b []byte, at int) (uint64, bool) {
 	return be.Uint64(b[h.Net+at:]), true
 }
 
-// Load reads a field of a frame with these headers, which has the length of an Ethernet header at least; false: it has no such header.
+// Load reads a field of a frame with these headers, which has the length of an Ethernet header at
+// least; false: it has no such header.
 func (h *Headers) Load(b []byte, x Field) (v uint64, ok bool) {
 	switch x {
 	case FieldDMAC:
@@ -116,7 +121,8 @@ func (h *Headers) Load(b []byte, x Field) (v uint64, ok bool) {
 	return 0, false
 }
 
-// Store writes a field that Load has read. Checksums stay as they are, and the headers are to be parsed again.
+// Store writes a field that Load has read. Checksums stay as they are, and the headers are to be
+// parsed again.
 func (h *Headers) Store(b []byte, x Field, v uint64) {
 	switch x {
 	case FieldDMAC:

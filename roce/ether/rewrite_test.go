@@ -7,7 +7,8 @@ import (
 	"github.com/rdmasim/rdmasim/roce"
 )
 
-// tunnelled are the headers of a VXLAN tunnel over IPv4 or IPv6, with lengths and checksums of nothing.
+// tunnelled are the headers of a VXLAN tunnel over IPv4 or IPv6, with lengths and checksums of
+// nothing.
 func tunnelled(v6 bool) []byte {
 	net, typ := roce.IPv4Size, uint16(roce.EtherTypeIPv4)
 	if v6 {

@@ -2,16 +2,16 @@ package ether
 
 import "github.com/rdmasim/rdmasim/roce"
 
-// Segmentation is a send that is longer than a packet and is cut by the adapter: each packet has the headers and a part
-// of the payload.
+// Segmentation is a send that is longer than a packet and is cut by the adapter: each packet has
+// the headers and a part of the payload.
 type Segmentation struct {
 	h                Headers
 	headers, payload []byte
 	mss              int
 }
 
-// Cut plans the segments of a send: headers are those of Ethernet through TCP or UDP and nothing else, mss is the payload
-// of each packet but the last. It reports false for what cannot be cut.
+// Cut plans the segments of a send: headers are those of Ethernet through TCP or UDP and nothing
+// else, mss is the payload of each packet but the last. It reports false for what cannot be cut.
 func Cut(headers, payload []byte, mss int) (Segmentation, bool) {
 	h := parse(headers, true)
 	if h.Transport == 0 || h.Payload != len(headers) || h.Fragment || mss <= 0 || len(payload) == 0 || len(headers)-h.Net+min(mss, len(payload)) > 0xffff {

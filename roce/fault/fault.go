@@ -226,7 +226,8 @@ func (s *Script) Acted(i int) int { return s.rules[i].acted }
 // Clear removes all rules and returns how many frames each has matched.
 func (s *Script) Clear() []int { return s.ClearAfter(0) }
 
-// ClearAfter removes the rules after the first n and returns how many frames each of them has matched.
+// ClearAfter removes the rules after the first n and returns how many frames each of them has
+// matched.
 func (s *Script) ClearAfter(n int) []int {
 	var met []int
 	for i := range s.rules[n:] {

@@ -28,8 +28,8 @@ func Sides(rows []Row) (left, right string) {
 	return left, right
 }
 
-// Draw is the ladder as lines of text: the time in microseconds, the arrow between the first two nodes, and what the
-// frame is. A frame between others names them.
+// Draw is the ladder as lines of text: the time in microseconds, the arrow between the first two
+// nodes, and what the frame is. A frame between others names them.
 func Draw(rows []Row) []string {
 	left, right := Sides(rows)
 	wide := utf8.RuneCountInString(right)

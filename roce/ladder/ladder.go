@@ -1,5 +1,5 @@
-// Package ladder says in words what frames of RDMA are, and draws them as a ladder: the nodes side by side, time
-// downwards, an arrow for each frame.
+// Package ladder says in words what frames of RDMA are, and draws them as a ladder: the nodes side
+// by side, time downwards, an arrow for each frame.
 package ladder
 
 import (
@@ -18,10 +18,12 @@ type Row struct {
 	Fate     string // what was done to it on its way; empty: nothing
 }
 
-// Nodes gives the ports of a capture their names. The zero value knows none, and names them by address.
+// Nodes gives the ports of a capture their names. The zero value knows none, and names them by
+// address.
 type Nodes struct{ names map[string]string }
 
-// Name says that frames from an address come from a port of this name. The first name of an address stays.
+// Name says that frames from an address come from a port of this name. The first name of an address
+// stays.
 func (n *Nodes) Name(address, name string) {
 	if n.names == nil {
 		n.names = map[string]string{}
@@ -38,8 +40,8 @@ func (n *Nodes) of(address string) string {
 	return address
 }
 
-// Addresses are those of a frame's sender and receiver: their GIDs, or on InfiniBand without a global header their
-// LIDs. ok is false for what is no frame of RDMA.
+// Addresses are those of a frame's sender and receiver: their GIDs, or on InfiniBand without a
+// global header their LIDs. ok is false for what is no frame of RDMA.
 func Addresses(frame []byte, infiniBand bool) (from, to string, ok bool) {
 	p, err := parse(frame, infiniBand)
 	if err != nil && !readable(err) {
@@ -71,8 +73,8 @@ func addresses(p *roce.Packet) (from, to string) {
 // address is a GID as a person reads it: that of an IPv4 address as that address.
 func address(g roce.GID) string { return netip.AddrFrom16(g).Unmap().String() }
 
-// RowOf is the row of a frame. ok is false for what is no frame of RDMA. Where a port sends to itself, its two sides
-// are the requester and the responder.
+// RowOf is the row of a frame. ok is false for what is no frame of RDMA. Where a port sends to
+// itself, its two sides are the requester and the responder.
 func RowOf(n *Nodes, atNs int64, frame []byte, infiniBand bool, fate string) (row Row, ok bool) {
 	p, err := parse(frame, infiniBand)
 	if err != nil && !readable(err) {

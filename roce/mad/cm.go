@@ -2,7 +2,8 @@ package mad
 
 import "github.com/rdmasim/rdmasim/roce"
 
-// The communication manager's class (include/rdma/ibta_vol1_c12.h of Linux). Its messages go one way, with method Send.
+// The communication manager's class (include/rdma/ibta_vol1_c12.h of Linux). Its messages go one
+// way, with method Send.
 const (
 	ClassCM   = 0x07
 	CMVersion = 2
@@ -33,8 +34,8 @@ func (m MAD) Body() []byte { return m[24:Size] }
 func get24(b []byte) uint32    { return be.Uint32(b) >> 8 }
 func put24(b []byte, v uint32) { b[0], b[1], b[2] = byte(v>>16), byte(v>>8), byte(v) }
 
-// CM is the beginning of every message but those of SIDR: the communication IDs of sender and receiver. A REQ has only
-// the first.
+// CM is the beginning of every message but those of SIDR: the communication IDs of sender and
+// receiver. A REQ has only the first.
 type CM []byte
 
 // Local returns the communication ID of the sender: 32 bits at byte 0.
@@ -58,8 +59,8 @@ const (
 	ExtendedXRC = 1 // extended transport type
 )
 
-// REQ asks for a connection. Its options of enhanced connection establishment (ECE) are in Vendor and in the modifier
-// of the MAD.
+// REQ asks for a connection. Its options of enhanced connection establishment (ECE) are in Vendor
+// and in the modifier of the MAD.
 type REQ []byte
 
 // Local returns the communication ID of the sender: 32 bits at byte 0.
@@ -86,7 +87,8 @@ func (r REQ) ResponderResources() uint8 { return r[35] }
 // InitiatorDepth returns how many READs and atomics the sender has outstanding at most: byte 39.
 func (r REQ) InitiatorDepth() uint8 { return r[39] }
 
-// RemoteTimeout returns in what time the receiver shall answer, as t of 4.096 us * 2^t: bits 7:3 of byte 43.
+// RemoteTimeout returns in what time the receiver shall answer, as t of 4.096 us * 2^t: bits 7:3 of
+// byte 43.
 func (r REQ) RemoteTimeout() uint8 { return bits(r[43], 3, 5) }
 
 // Transport returns the transport type, TransportRC and the like: bits 2:1 of byte 43.
@@ -98,7 +100,8 @@ func (r REQ) FlowControl() bool { return r[43]&1 != 0 }
 // PSN returns the first PSN of the sender's requests: 24 bits at byte 44.
 func (r REQ) PSN() uint32 { return get24(r[44:]) }
 
-// LocalTimeout returns in what time the sender answers, as t of 4.096 us * 2^t: bits 7:3 of byte 47.
+// LocalTimeout returns in what time the sender answers, as t of 4.096 us * 2^t: bits 7:3 of byte
+// 47.
 func (r REQ) LocalTimeout() uint8 { return bits(r[47], 3, 5) }
 
 // RetryCount returns how often the receiver's QP shall retry a request: bits 2:0 of byte 47.
@@ -110,7 +113,8 @@ func (r REQ) PKey() uint16 { return be.Uint16(r[48:]) }
 // MTU returns the code of the path MTU: bits 7:4 of byte 50.
 func (r REQ) MTU() uint8 { return bits(r[50], 4, 4) }
 
-// RNRRetryCount returns how often the receiver's QP shall retry after RNR NAKs: bits 2:0 of byte 50.
+// RNRRetryCount returns how often the receiver's QP shall retry after RNR NAKs: bits 2:0 of byte
+// 50.
 func (r REQ) RNRRetryCount() uint8 { return bits(r[50], 0, 3) }
 
 // MaxCMRetries returns how often each message is sent again at most: bits 7:4 of byte 51.
@@ -287,7 +291,8 @@ func (r REP) ACKDelay() uint8 { return bits(r[26], 3, 5) }
 // FlowControl reports whether the sender has end-to-end flow control: bit 0 of byte 26.
 func (r REP) FlowControl() bool { return r[26]&1 != 0 }
 
-// RNRRetryCount returns how often the receiver's QP shall retry after RNR NAKs: bits 7:5 of byte 27.
+// RNRRetryCount returns how often the receiver's QP shall retry after RNR NAKs: bits 7:5 of byte
+// 27.
 func (r REP) RNRRetryCount() uint8 { return bits(r[27], 5, 3) }
 
 // SRQ reports whether the sender's QP has an SRQ: bit 4 of byte 27.
@@ -360,10 +365,12 @@ const (
 // MRA acknowledges a message whose answer takes longer.
 type MRA []byte
 
-// About returns the kind of message that is acknowledged, AboutREQ and the like: bits 7:6 of byte 8.
+// About returns the kind of message that is acknowledged, AboutREQ and the like: bits 7:6 of byte
+// 8.
 func (m MRA) About() uint8 { return bits(m[8], 6, 2) }
 
-// ServiceTimeout returns in what time the answer follows, as t of 4.096 us * 2^t: bits 7:3 of byte 9.
+// ServiceTimeout returns in what time the answer follows, as t of 4.096 us * 2^t: bits 7:3 of byte
+// 9.
 func (m MRA) ServiceTimeout() uint8 { return bits(m[9], 3, 5) }
 
 // PrivateData returns the private data: the bytes from 10 on.
@@ -485,8 +492,8 @@ func (s SIDRRep) SetServiceID(v uint64) { be.PutUint64(s[12:], v) }
 // SetQKey sets the Q_Key of the service.
 func (s SIDRRep) SetQKey(v uint32) { be.PutUint32(s[20:], v) }
 
-// IPHeader is what rdma_cm puts before the user's data in a REQ and a SIDRReq of an IP service (struct cma_hdr; IBTA
-// annex A11).
+// IPHeader is what rdma_cm puts before the user's data in a REQ and a SIDRReq of an IP service
+// (struct cma_hdr; IBTA annex A11).
 type IPHeader []byte
 
 // IPHeaderSize is the length of an IPHeader in bytes.

@@ -1,7 +1,7 @@
-// Package mad has management datagrams as byte views: the header that all have, those of subnet administration and of
-// its transfers in segments (RMPP), and the attributes that hosts ask a subnet administrator for. The layouts are
-// those of the Linux kernel (include/rdma/ib_mad.h, ib_sa.h and the tables of core/sa_query.c) and of rdma-core
-// (libibumad/umad_sa.h, umad_types.h).
+// Package mad has management datagrams as byte views: the header that all have, those of subnet
+// administration and of its transfers in segments (RMPP), and the attributes that hosts ask a
+// subnet administrator for. The layouts are those of the Linux kernel (include/rdma/ib_mad.h,
+// ib_sa.h and the tables of core/sa_query.c) and of rdma-core (libibumad/umad_sa.h, umad_types.h).
 package mad
 
 import (
@@ -72,7 +72,8 @@ type MAD []byte
 // ErrMalformed is wrapped by the errors of Parse.
 var ErrMalformed = errors.New("mad: malformed")
 
-// Parse returns b as a MAD if its size and its base version are right. Its errors wrap ErrMalformed.
+// Parse returns b as a MAD if its size and its base version are right. Its errors wrap
+// ErrMalformed.
 func Parse(b []byte) (MAD, error) {
 	switch {
 	case len(b) != Size:
@@ -128,7 +129,8 @@ func (m MAD) SetAttribute(v uint16) { be.PutUint16(m[16:], v) }
 // SetModifier sets the attribute modifier.
 func (m MAD) SetModifier(v uint32) { be.PutUint32(m[20:], v) }
 
-// RMPP returns the header of a transfer in segments, which ClassSubnAdm and some other classes have.
+// RMPP returns the header of a transfer in segments, which ClassSubnAdm and some other classes
+// have.
 func (m MAD) RMPP() RMPP { return RMPP(m[24:36]) }
 
 // RMPP is the header of a transfer in segments, 12 bytes.
@@ -188,19 +190,22 @@ func (h RMPP) SetPayload(v uint32) { be.PutUint32(h[8:], v) }
 // SetWindow sets the last segment that may be sent, in an acknowledgement.
 func (h RMPP) SetWindow(v uint32) { be.PutUint32(h[8:], v) }
 
-// SAHeaderSize is the header of subnet administration, which each segment has; SADataSize is what is behind it.
+// SAHeaderSize is the header of subnet administration, which each segment has; SADataSize is what
+// is behind it.
 const (
 	SAHeaderSize = 20
 	SADataSize   = Size - 56
 )
 
-// AttributeOffset returns the distance between records of a table, in units of 8 bytes: 16 bits at byte 44.
+// AttributeOffset returns the distance between records of a table, in units of 8 bytes: 16 bits at
+// byte 44.
 func (m MAD) AttributeOffset() uint16 { return be.Uint16(m[44:]) }
 
 // SetAttributeOffset sets the distance between records of a table, in units of 8 bytes.
 func (m MAD) SetAttributeOffset(v uint16) { be.PutUint16(m[44:], v) }
 
-// Components returns the component mask, a bit for each part of the attribute that the request gives: 64 bits at byte
+// Components returns the component mask, a bit for each part of the attribute that the request
+// gives: 64 bits at byte
 // 48.
 func (m MAD) Components() uint64 { return be.Uint64(m[48:]) }
 

@@ -43,7 +43,8 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestPathRecord: the fields are where path_rec_table of the Linux kernel has them (core/sa_query.c).
+// TestPathRecord: the fields are where path_rec_table of the Linux kernel has them
+// (core/sa_query.c).
 func TestPathRecord(t *testing.T) {
 	b := make([]byte, mad.PathRecordSize)
 	r := mad.PathRecord(b)
@@ -100,8 +101,8 @@ func TestMCMemberRecord(t *testing.T) {
 	}
 }
 
-// TestRecordsOfNodes: the fields of the records of nodes and ports are where rdma-core has them (libibmad/fields.c, behind the
-// 4 bytes of the record).
+// TestRecordsOfNodes: the fields of the records of nodes and ports are where rdma-core has them
+// (libibmad/fields.c, behind the 4 bytes of the record).
 func TestRecordsOfNodes(t *testing.T) {
 	n := mad.NodeRecord(make([]byte, mad.NodeRecordSize))
 	n.SetLID(0x0102)

@@ -44,7 +44,8 @@ func setFlowLabel(b []byte, v uint32)         { be.PutUint32(b, be.Uint32(b)&^(0
 // ClassPortInfo says what the agent of a class can do, 72 bytes.
 type ClassPortInfo []byte
 
-// CanSendOnlyFullMember is the bit of Capabilities2 for full members of a multicast group that only send.
+// CanSendOnlyFullMember is the bit of Capabilities2 for full members of a multicast group that only
+// send.
 const CanSendOnlyFullMember = 1 << 1
 
 // SetBaseVersion sets the base version.
@@ -56,7 +57,8 @@ func (c ClassPortInfo) SetClassVersion(v uint8) { c[1] = v }
 // Capabilities2 returns the second capability mask: bits 31:5 of the word at byte 4.
 func (c ClassPortInfo) Capabilities2() uint32 { return be.Uint32(c[4:]) >> 5 }
 
-// SetCapabilities2 sets the second capability mask (27 bits) and the code t of the response time, 4.096 us * 2^t.
+// SetCapabilities2 sets the second capability mask (27 bits) and the code t of the response time,
+// 4.096 us * 2^t.
 func (c ClassPortInfo) SetCapabilities2(v uint32, responseTime uint8) {
 	be.PutUint32(c[4:], v<<5|uint32(responseTime)&31)
 }
@@ -135,7 +137,8 @@ func (r PathRecord) MTU() (Selector, uint8) { return limited(r[54]) }
 // Rate returns the rate code and its selector: bits 5:0 and 7:6 of byte 55.
 func (r PathRecord) Rate() (Selector, uint8) { return limited(r[55]) }
 
-// Lifetime returns the packet lifetime, as t of 4.096 us * 2^t, and its selector: bits 5:0 and 7:6 of byte 56.
+// Lifetime returns the packet lifetime, as t of 4.096 us * 2^t, and its selector: bits 5:0 and 7:6
+// of byte 56.
 func (r PathRecord) Lifetime() (Selector, uint8) { return limited(r[56]) }
 
 // SetServiceID sets the service ID.
@@ -249,7 +252,8 @@ func (r MCMemberRecord) PKey() uint16 { return be.Uint16(r[40:]) }
 // Rate returns the rate code and its selector: bits 5:0 and 7:6 of byte 42.
 func (r MCMemberRecord) Rate() (Selector, uint8) { return limited(r[42]) }
 
-// Lifetime returns the packet lifetime, as t of 4.096 us * 2^t, and its selector: bits 5:0 and 7:6 of byte 43.
+// Lifetime returns the packet lifetime, as t of 4.096 us * 2^t, and its selector: bits 5:0 and 7:6
+// of byte 43.
 func (r MCMemberRecord) Lifetime() (Selector, uint8) { return limited(r[43]) }
 
 // SL returns the service level: bits 7:4 of byte 44.
@@ -370,8 +374,8 @@ func (r NodeRecord) SetPartitions(v uint16) { be.PutUint16(r[32:], v) }
 // SetLocalPort sets the number of the port.
 func (r NodeRecord) SetLocalPort(v uint8) { r[40] = v }
 
-// SetDescription sets the name of the node, of which the first 64 bytes count; a shorter one leaves the bytes behind
-// it as they are.
+// SetDescription sets the name of the node, of which the first 64 bytes count; a shorter one leaves
+// the bytes behind it as they are.
 func (r NodeRecord) SetDescription(s string) { copy(r[44:NodeRecordSize], s) }
 
 // PortInfoRecord is the configuration and state of a port, 68 bytes.

@@ -2,7 +2,8 @@ package mad
 
 import "github.com/rdmasim/rdmasim/roce"
 
-// Management classes of subnet management, of performance and of the vendors' first range, and their versions.
+// Management classes of subnet management, of performance and of the vendors' first range, and
+// their versions.
 const (
 	ClassSubnLID      = 0x01
 	ClassSubnDirected = 0x81
@@ -41,7 +42,8 @@ const (
 	AttrPortCountersExt = 0x001d
 )
 
-// PerfExtendedWidth is the bit of ClassPortInfo's CapabilityMask for PortCountersExtended (IB_PMA_CLASS_CAP_EXT_WIDTH).
+// PerfExtendedWidth is the bit of ClassPortInfo's CapabilityMask for PortCountersExtended
+// (IB_PMA_CLASS_CAP_EXT_WIDTH).
 const PerfExtendedWidth = 1 << 9
 
 // StatusBadField says that a field or the modifier has a value that is not valid.
@@ -77,7 +79,8 @@ func (m MAD) HopCount() uint8 { return m[7] }
 // MKey returns the M_Key: 64 bits at byte 24.
 func (m MAD) MKey() uint64 { return be.Uint64(m[24:]) }
 
-// DirectedSLID and DirectedDLID return the LIDs of the parts of a directed route that go by LID: 16 bits at bytes 32 and 34.
+// DirectedSLID and DirectedDLID return the LIDs of the parts of a directed route that go by LID: 16
+// bits at bytes 32 and 34.
 func (m MAD) DirectedSLID() uint16 { return be.Uint16(m[32:]) }
 
 // DirectedDLID is described at DirectedSLID.
@@ -107,11 +110,12 @@ const (
 	ByLID       // it goes on to a LID: to a node where the directed part begins, or back from there
 )
 
-// Directed-route SMPs pass nodes by the rules of IBTA Vol. 1, 14.2.2, as smi.c of the Linux kernel has them (smi_handle_dr_smp_send and
-// smi_handle_dr_smp_recv). A first part by LID is followed, a last one is not (DrDLID is permissive).
+// Directed-route SMPs pass nodes by the rules of IBTA Vol. 1, 14.2.2, as smi.c of the Linux kernel
+// has them (smi_handle_dr_smp_send and smi_handle_dr_smp_recv). A first part by LID is followed, a
+// last one is not (DrDLID is permissive).
 
-// Begin has a directed-route SMP leave the node where it is made, by the port that out names. Here: the node itself is asked. Home: who
-// asked is on the node.
+// Begin has a directed-route SMP leave the node where it is made, by the port that out names. Here:
+// the node itself is asked. Home: who asked is on the node.
 func (m MAD) Begin() (to Hop, out uint8) {
 	p, n := m.HopPointer(), m.HopCount()
 	switch {
@@ -139,7 +143,8 @@ func (m MAD) Begin() (to Hop, out uint8) {
 	return Onward, m.initial()[1]
 }
 
-// Arrive has a directed-route SMP come to a node by a port. Only switches, with so many ports, pass it on, by the port that out names.
+// Arrive has a directed-route SMP come to a node by a port. Only switches, with so many ports, pass
+// it on, by the port that out names.
 func (m MAD) Arrive(in uint8, isSwitch bool, ports int) (to Hop, out uint8) {
 	p, n := m.HopPointer(), m.HopCount()
 	between := isSwitch && p < n+1 && m.routable()
@@ -174,7 +179,8 @@ func (m MAD) Arrive(in uint8, isSwitch bool, ports int) (to Hop, out uint8) {
 	return Onward, out
 }
 
-// routable says whether the route ends with its directed part, and that is no longer than its memory.
+// routable says whether the route ends with its directed part, and that is no longer than its
+// memory.
 func (m MAD) routable() bool {
 	return m.HopCount() <= maxHops && m.DirectedDLID() == roce.PermissiveLID
 }

@@ -22,7 +22,8 @@ func directed(path ...byte) mad.MAD {
 	return m
 }
 
-// TestDirectedRoute goes along the figures of IBTA Vol. 1, 14.2.2: from an end node by two switches to another one, and back.
+// TestDirectedRoute goes along the figures of IBTA Vol. 1, 14.2.2: from an end node by two switches
+// to another one, and back.
 func TestDirectedRoute(t *testing.T) {
 	m := directed(1, 3, 5)
 	steps := []struct {
@@ -66,7 +67,8 @@ func TestDirectedRoute(t *testing.T) {
 	}
 }
 
-// TestRouteThatBeginsWithLID: the first part goes by LID to a switch, and the answer back to the LID that it came from.
+// TestRouteThatBeginsWithLID: the first part goes by LID to a switch, and the answer back to the
+// LID that it came from.
 func TestRouteThatBeginsWithLID(t *testing.T) {
 	m := directed(4)
 	m[32], m[33] = 0, 9
@@ -87,7 +89,8 @@ func TestRouteThatBeginsWithLID(t *testing.T) {
 	}
 }
 
-// FuzzDirected: whatever a datagram says, a node passes it on by a port that it has, or not at all, and the pointer stays inside the path.
+// FuzzDirected: whatever a datagram says, a node passes it on by a port that it has, or not at all,
+// and the pointer stays inside the path.
 func FuzzDirected(f *testing.F) {
 	f.Add([]byte(directed(1, 2, 3)), uint8(1), true, uint8(8))
 	f.Add([]byte(directed(255)), uint8(0), false, uint8(0))

@@ -9,8 +9,9 @@ import (
 	"github.com/rdmasim/rdmasim/roce/oracle"
 )
 
-// TestAdaptiveRetransmission has a request of which nobody hears anything sent again at the waits that were published of cards, and at
-// others: a card that may retransmit adaptively is told from one whose timer is exact, and from one that just sends again.
+// TestAdaptiveRetransmission has a request of which nobody hears anything sent again at the waits
+// that were published of cards, and at others: a card that may retransmit adaptively is told from
+// one whose timer is exact, and from one that just sends again.
 func TestAdaptiveRetransmission(t *testing.T) {
 	const ms = int64(1e6)
 	published := []int64{9, 15, 27, 51, 99, 171, 315} // in units of 1.4 ms after the request

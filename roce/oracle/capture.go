@@ -39,7 +39,8 @@ type Frame struct {
 	at         place
 }
 
-// Capture is what one run put on the wire, in the order of the file or, where Runs has sorted it, of time.
+// Capture is what one run put on the wire, in the order of the file or, where Runs has sorted it,
+// of time.
 type Capture struct {
 	Name    string
 	Frames  []Frame
@@ -50,8 +51,8 @@ type Capture struct {
 // Application is the name under which the simulator writes captures.
 const Application = "rdmasim"
 
-// Own reports whether a file is a capture of the simulator, and whether it has all packets of it: programs that remove
-// packets from a file keep the name of the application that wrote it.
+// Own reports whether a file is a capture of the simulator, and whether it has all packets of it:
+// programs that remove packets from a file keep the name of the application that wrote it.
 func Own(r *pcap.Reader, packets []pcap.Packet) (own, whole bool) {
 	if r.Application != Application {
 		return false, false
@@ -68,10 +69,11 @@ func Own(r *pcap.Reader, packets []pcap.Packet) (own, whole bool) {
 	return true, true
 }
 
-// Runs splits a file into its runs. A file of the simulator may hold several, each with a time of its own and with
-// interfaces whose names begin with the run's; any other file is one run. Runs sorts frames that are at most 1 ms out
-// of order and, in files of other programs, counts a frame that several interfaces saw once. Comments of the simulator
-// tell the fate of frames. The error says that no interface has a link type that can be judged.
+// Runs splits a file into its runs. A file of the simulator may hold several, each with a time of
+// its own and with interfaces whose names begin with the run's; any other file is one run. Runs
+// sorts frames that are at most 1 ms out of order and, in files of other programs, counts a frame
+// that several interfaces saw once. Comments of the simulator tell the fate of frames. The error
+// says that no interface has a link type that can be judged.
 func Runs(r *pcap.Reader, packets []pcap.Packet) ([]Capture, error) {
 	for i, intf := range r.Interfaces {
 		if pcap.Framed(intf.LinkType) {

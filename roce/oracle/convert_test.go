@@ -192,7 +192,8 @@ func snapped(shots []shot, n int) []shot {
 	return out
 }
 
-// swapped exchanges neighbours in the file, with their time stamps, of which the first is at most a millisecond older.
+// swapped exchanges neighbours in the file, with their time stamps, of which the first is at most a
+// millisecond older.
 func swapped(r *rand.Rand, shots []shot) []shot {
 	out := slices.Clone(shots)
 	for i := 0; i+1 < len(out); i += 2 {
@@ -203,7 +204,8 @@ func swapped(r *rand.Rand, shots []shot) []shot {
 	return out
 }
 
-// seenTwice has a second sighting of some packets, up to 300 us later, of a host that forwards or not.
+// seenTwice has a second sighting of some packets, up to 300 us later, of a host that forwards or
+// not.
 func seenTwice(r *rand.Rand, shots []shot) []shot {
 	var out []shot
 	for _, s := range shots {

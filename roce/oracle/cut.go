@@ -9,13 +9,14 @@ import (
 	"github.com/rdmasim/rdmasim/roce/ether"
 )
 
-// Of a frame that was cut behind its headers, these and the lengths that IP, UDP and LRH state are known: most rules need no more.
+// Of a frame that was cut behind its headers, these and the lengths that IP, UDP and LRH state are
+// known: most rules need no more.
 
 // cutRules are those that need more.
 const cutRules = "OR-010 (UDP checksum), OR-011 (ICRC), OR-018 (pad bytes), OR-026 (VCRC), OR-036 (payload) and OR-097 to OR-101 (connection manager)"
 
-// snapLength keeps the headers of every frame: 20 bytes of a cooked header, 8 of VLAN tags, 40 of IPv6, 8 of UDP, 12 of the BTH and 28
-// of an atomic are 116.
+// snapLength keeps the headers of every frame: 20 bytes of a cooked header, 8 of VLAN tags, 40 of
+// IPv6, 8 of UDP, 12 of the BTH and 28 of an atomic are 116.
 const snapLength = 128
 
 // errHeadersCut says that a frame was cut within its headers.
@@ -60,7 +61,8 @@ func (d *parser) parse(f *Frame) (roce.Packet, error) {
 	return p, err
 }
 
-// networkCut says whether the capture lacks headers before the BTH by which a packet of RDMA is known.
+// networkCut says whether the capture lacks headers before the BTH by which a packet of RDMA is
+// known.
 func networkCut(f *Frame) bool {
 	if f.InfiniBand {
 		return len(f.Data) < roce.LRHSize+roce.GRHSize

@@ -8,7 +8,8 @@ import (
 	"github.com/rdmasim/rdmasim/roce/pcap"
 )
 
-// A capture of Soft-RoCE is read and judged: its requests leave the MigReq bit 0 (rule OR-023), and its PSNs are in order.
+// A capture of Soft-RoCE is read and judged: its requests leave the MigReq bit 0 (rule OR-023), and
+// its PSNs are in order.
 func ExampleJudge() {
 	f, err := os.Open("../../fixtures/captures/rxe/7.2/write.pcap")
 	if err != nil {

@@ -2,7 +2,8 @@ package oracle
 
 import "testing"
 
-// The comments of the simulator's captures say what became of frames; those of which only a part arrives are lost.
+// The comments of the simulator's captures say what became of frames; those of which only a part
+// arrives are lost.
 func TestFates(t *testing.T) {
 	for comment, want := range map[string]Fate{
 		"": Sent, "loopback": Sent, "dropped by a rule": Lost, "truncated by a rule after it was sent": Lost,

@@ -22,7 +22,8 @@ func file(t *testing.T, b []byte) string {
 	return name
 }
 
-// tshark takes what the tests convert for the same packets of RoCE: the files are as the formats have them.
+// tshark takes what the tests convert for the same packets of RoCE: the files are as the formats
+// have them.
 func TestTsharkReadsTheFormats(t *testing.T) {
 	path := tshark.Find(t)
 	recorded := recordings(t)
@@ -68,7 +69,8 @@ func tool(t *testing.T, in []byte, name string, args ...string) []byte {
 	return b
 }
 
-// What editcap makes of a capture has the same verdicts, and reordercap mends what is too far out of order.
+// What editcap makes of a capture has the same verdicts, and reordercap mends what is too far out
+// of order.
 func TestFilesOfEditcapAndReordercap(t *testing.T) {
 	recorded := recordings(t)
 	for i, name := range []string{"7.2/send_multi", "7.2/drop_read_resp", "6.1/atomic"} {

@@ -58,7 +58,8 @@ func judged(t testing.TB, file []byte) *oracle.Result {
 
 var frameNumber = regexp.MustCompile(`frame \d+`)
 
-// said is what a judgement says, by the numbers that number gives to its frames, without the rules that are left out.
+// said is what a judgement says, by the numbers that number gives to its frames, without the rules
+// that are left out.
 func said(res *oracle.Result, number func(int) int, without ...string) []string {
 	var out []string
 	for _, f := range res.Flows {
@@ -100,7 +101,8 @@ func show(shots []shot, l linkKind) []shot {
 	return out
 }
 
-// Every recorded capture has the same verdicts in every format that is read, and in every link layer.
+// Every recorded capture has the same verdicts in every format that is read, and in every link
+// layer.
 func TestFormats(t *testing.T) {
 	for name, shots := range recordings(t) {
 		want := said(judged(t, containers[0].of(shots)), itself)
@@ -118,7 +120,8 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// The same of files whose packets are shown in several ways, out of order, twice and without payload, at random.
+// The same of files whose packets are shown in several ways, out of order, twice and without
+// payload, at random.
 func TestFormatsAtRandom(t *testing.T) {
 	n := *conversions
 	if testing.Short() {
@@ -157,7 +160,8 @@ func TestFormatsAtRandom(t *testing.T) {
 	}
 }
 
-// converted judges shots as another tap may show them, and says how, and which of them a number of the new file is.
+// converted judges shots as another tap may show them, and says how, and which of them a number of
+// the new file is.
 func converted(t *testing.T, r *rand.Rand, shots []shot) (res *oracle.Result, what string, number func(int) int) {
 	c := containers[r.IntN(len(containers))]
 	for c.micro { // of swapped frames the times are to differ
@@ -201,7 +205,8 @@ func converted(t *testing.T, r *rand.Rand, shots []shot) (res *oracle.Result, wh
 	return judged(t, file), what, func(n int) int { return numbers[n] }
 }
 
-// A frame far behind later ones, and one without a time, end the judgement of what needs history; the message says what to do.
+// A frame far behind later ones, and one without a time, end the judgement of what needs history;
+// the message says what to do.
 func TestDisorderThatIsNotMended(t *testing.T) {
 	shots := recordings(t)["7.2/send_multi"]
 	late := slices.Clone(shots)
@@ -233,7 +238,8 @@ func simple(shots []shot) []byte {
 	return slices.Concat(file[:at], b, file[at+int64(length):])
 }
 
-// stamped has frames that are less than a millisecond apart a microsecond apart, and exchanges two frames but not their times.
+// stamped has frames that are less than a millisecond apart a microsecond apart, and exchanges two
+// frames but not their times.
 func stamped(shots []shot, swap int) []shot {
 	out := slices.Clone(shots)
 	for i := 1; i < len(out); i++ {
@@ -250,8 +256,8 @@ func stamped(shots []shot, swap int) []shot {
 	return out
 }
 
-// Neighbours whose time stamps are wrong too break no rule where nothing is sent again, and where the order shows it the message
-// says what to do.
+// Neighbours whose time stamps are wrong too break no rule where nothing is sent again, and where
+// the order shows it the message says what to do.
 func TestDisorderThatStampsDoNotShow(t *testing.T) {
 	told := 0
 	for name, shots := range recordings(t) {
@@ -278,7 +284,8 @@ func TestDisorderThatStampsDoNotShow(t *testing.T) {
 	}
 }
 
-// Frames that were cut within their headers are told from those of other protocols, and from those that suffice.
+// Frames that were cut within their headers are told from those of other protocols, and from those
+// that suffice.
 func TestFramesThatAreCut(t *testing.T) {
 	shots := recordings(t)["7.2/atomic"]
 	for n := 10; n < 120; n++ {

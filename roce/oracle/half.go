@@ -79,7 +79,8 @@ type half struct {
 
 func newHalf(j *judge, s *stream) *half { return &half{j: j, s: s, mtu: j.o.MTU} }
 
-// violationUnlessLost is Violation, or Inconclusive where a loss that is not marked could explain it.
+// violationUnlessLost is Violation, or Inconclusive where a loss that is not marked could explain
+// it.
 func (h *half) violationUnlessLost() Kind {
 	if h.j.o.Delivered && !h.uncertain && h.complete() {
 		return Violation
@@ -87,8 +88,8 @@ func (h *half) violationUnlessLost() Kind {
 	return Inconclusive
 }
 
-// unlessLate is Violation, or Inconclusive where frames were delayed: a requester without an answer in its turn asks again, drops what
-// comes behind it, and follows a NAK when it has come.
+// unlessLate is Violation, or Inconclusive where frames were delayed: a requester without an answer
+// in its turn asks again, drops what comes behind it, and follows a NAK when it has come.
 func (h *half) unlessLate() Kind {
 	if h.uncertain {
 		return Inconclusive
@@ -186,12 +187,13 @@ func (h *half) isNewConnection(r *rec) bool {
 	return quiet && (pos == h.pk[0].pos || pos > h.next || pos < h.pk[0].pos || h.dead)
 }
 
-// mostAhead is how many frames are looked at for it: a requester has fewer under way before the first answer, and a forged capture
-// cannot keep the judge busy.
+// mostAhead is how many frames are looked at for it: a requester has fewer under way before the
+// first answer, and a forged capture cannot keep the judge busy.
 const mostAhead = 1024
 
-// countsOn says whether the responder goes on counting behind a request that could begin a new connection: the next MSN is higher
-// than what has come in order since. A requester without its pages asks again for READs and atomics from the first one on.
+// countsOn says whether the responder goes on counting behind a request that could begin a new
+// connection: the next MSN is higher than what has come in order since. A requester without its
+// pages asks again for READs and atomics from the first one on.
 func (h *half) countsOn(r *rec) bool {
 	answer := h.nextMSN(r.Number)
 	if answer == nil {

@@ -64,8 +64,8 @@ func (j *judge) decode(f *Frame) *rec {
 	return r
 }
 
-// isRoCE says whether an Ethernet frame that does not decode is of RoCE all the same: others may be fragments, have options or checksums
-// that the adapter fills in.
+// isRoCE says whether an Ethernet frame that does not decode is of RoCE all the same: others may be
+// fragments, have options or checksums that the adapter fills in.
 func isRoCE(b []byte) bool {
 	h := ether.Parse(b)
 	return h.Type == roce.EtherTypeRoCE || h.Proto == roce.ProtoUDP && h.Transport > 0 && h.DstPort == roce.UDPPort

@@ -136,8 +136,8 @@ func (j *judge) lands(r *rec, dst roce.GID, flow string) {
 	}
 }
 
-// landed is the number of the last frame of another flow that may have changed the memory of a host between two times; 0: none has, of those
-// that are looked at.
+// landed is the number of the last frame of another flow that may have changed the memory of a host
+// between two times; 0: none has, of those that are looked at.
 func (j *judge) landed(host roce.GID, flow string, from, to int64) int {
 	l := j.landings[host]
 	i, _ := slices.BinarySearchFunc(l, to, func(x landing, t int64) int { return cmp.Compare(x.at, t) })

@@ -11,7 +11,8 @@ import (
 	"github.com/rdmasim/rdmasim/roce/oracle"
 )
 
-// A capture in which each frame breaks rules fills no memory with verdicts, and all of them are counted.
+// A capture in which each frame breaks rules fills no memory with verdicts, and all of them are
+// counted.
 func TestVerdictsOfAForgedCaptureAreBounded(t *testing.T) {
 	const frames = 200_000
 	c := load(t, filepath.Join(captures, "7.2", "send_only.pcap"))
@@ -51,7 +52,8 @@ func TestVerdictsOfAForgedCaptureAreBounded(t *testing.T) {
 	}
 }
 
-// What a capture can make the judge look at is bounded: flows with all source ports, unanswered READs, QPs without end.
+// What a capture can make the judge look at is bounded: flows with all source ports, unanswered
+// READs, QPs without end.
 func TestForgedCapturesTakeNoLongTime(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")

@@ -104,7 +104,8 @@ func (j *judge) cm(r *rec, m mad, name string, open []*handshake) []*handshake {
 		return h.rep != nil && (h.req.host == host && h.req.to == to && h.reqID == m.local() && h.repID == m.remote() ||
 			h.req.host == to && h.req.to == host && h.repID == m.local() && h.reqID == m.remote())
 	}
-	// What was not seen before may have been sent before the capture, in the other direction, or been lost by the tap.
+	// What was not seen before may have been sent before the capture, in the other direction, or
+	// been lost by the tap.
 	unseen := func(format string, a ...any) {
 		if j.o.Complete {
 			j.verdict(Violation, "OR-098", r.Number, name, format, a...)
@@ -165,7 +166,8 @@ func (j *judge) offered(h *handshake) {
 		if s.src != from.host || s.dst != to.host || s.qpn != to.qpn {
 			continue
 		}
-		// Queue pairs have the numbers of earlier ones, whose REQ this may be where frames are missing.
+		// Queue pairs have the numbers of earlier ones, whose REQ this may be where frames are
+		// missing.
 		differ := func(r *rec, format string, a ...any) {
 			if j.o.Complete && (s.half == nil || s.half.complete()) {
 				j.verdict(Violation, "OR-100", r.Number, s.name, format, a...)

@@ -34,8 +34,8 @@ func (h *half) learnMTU() int {
 	return h.mtu
 }
 
-// reservedMTU is the path MTU by which a READ reserves as many PSNs as the next request leaves to it; 0: there is none, or no
-// READ of more than a packet.
+// reservedMTU is the path MTU by which a READ reserves as many PSNs as the next request leaves to
+// it; 0: there is none, or no READ of more than a packet.
 func (s *stream) reservedMTU() int {
 	newest := s.recs[0].psn
 	for i, r := range s.recs {

@@ -40,8 +40,8 @@ func (h *half) rnr(r *rec, p *packet, pos int64) {
 	if r.Fate.arrives() {
 		h.advance(pos, r.Time)
 		h.nakPos = -1
-		// Otherwise it is an implied NAK of a READ or ATOMIC before it, or the NAK of a second try that was on its way: the time of the
-		// first one runs.
+		// Otherwise it is an implied NAK of a READ or ATOMIC before it, or the NAK of a second try
+		// that was on its way: the time of the first one runs.
 		if h.unacked == pos && !(h.rnrPos == pos && r.Time < h.rnrUntil) {
 			h.rnrPos, h.rnrAt, h.rnrFrame = pos, r.Time, r.Number
 			h.rnrUntil = r.Time + roce.RNRTimer(uint8(code))
@@ -113,7 +113,8 @@ func (h *half) sequenceNAK(r *rec, p *packet, pos int64) {
 	}
 }
 
-// selectiveNAK judges a NAK with SACK: the PSN that is expected, and one behind it that has arrived.
+// selectiveNAK judges a NAK with SACK: the PSN that is expected, and one behind it that has
+// arrived.
 func (h *half) selectiveNAK(r *rec, pos int64) {
 	if s := r.p.AETH().Syndrome(); s != roce.NAKSequence {
 		h.report(Violation, "OR-079", r, "a NAK with SACK whose syndrome is %v", s)

@@ -6,11 +6,13 @@ import (
 	"github.com/rdmasim/rdmasim/roce"
 )
 
-// A tap with several receive queues may hand frames over in another order than they had on the wire, and stamp them in that order.
-// Nothing mends that afterwards, and what it shows cannot be told from a broken queue pair: the connection is not judged.
+// A tap with several receive queues may hand frames over in another order than they had on the
+// wire, and stamp them in that order. Nothing mends that afterwards, and what it shows cannot be
+// told from a broken queue pair: the connection is not judged.
 
-// mixedUp says that a connection is not judged, if the order of its events, requests and the responses to them, cannot be right: some frame
-// stands where no requester or responder sends it, and belongs before one that is at most the time of a flight older.
+// mixedUp says that a connection is not judged, if the order of its events, requests and the
+// responses to them, cannot be right: some frame stands where no requester or responder sends it,
+// and belongs before one that is at most the time of a flight older.
 func (j *judge) mixedUp(s *stream, events []*rec) bool {
 	if j.o.Complete {
 		return false
@@ -68,8 +70,8 @@ func (o *order) request(r *rec, rest []*rec) *rec {
 		return nil
 	}
 	o.repeats = true
-	// One that was left out: sent now, or shown now. A requester that goes back sends again what follows, and one that repeats single
-	// packets waits for a NAK.
+	// One that was left out: sent now, or shown now. A requester that goes back sends again what
+	// follows, and one that repeats single packets waits for a NAK.
 	m := o.skips
 	if r.Time-m.Time > o.flight || roce.CmpPSN(r.psn, o.due) < 0 || roce.CmpPSN(r.psn, m.psn) >= 0 || o.nak != nil && o.nak.Number > m.Number {
 		return nil

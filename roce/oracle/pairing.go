@@ -6,12 +6,13 @@ import (
 	"github.com/rdmasim/rdmasim/roce"
 )
 
-// pairing finds which two streams of InfiniBand are the directions of one connection. Their packets name no sender, and
-// connections often begin with one PSN; but what a stream answers, its other direction has requested before. If that leaves
-// several choices, none is made. It needs captures that have every frame.
+// pairing finds which two streams of InfiniBand are the directions of one connection. Their packets
+// name no sender, and connections often begin with one PSN; but what a stream answers, its other
+// direction has requested before. If that leaves several choices, none is made. It needs captures
+// that have every frame.
 //
-// Its work does not grow with the square of the streams: a stream with responses looks only at those that have requested the PSN of its
-// first one before, and gives up when too many fit.
+// Its work does not grow with the square of the streams: a stream with responses looks only at
+// those that have requested the PSN of its first one before, and gives up when too many fit.
 type pairing struct {
 	mtu     int
 	left    int               // choices that may be kept yet, of all streams
@@ -30,7 +31,8 @@ type reach struct {
 	part uint32
 }
 
-// Bounds of pairing: of a stream with more choices none is made, nor of those that come when all are used up.
+// Bounds of pairing: of a stream with more choices none is made, nor of those that come when all
+// are used up.
 const (
 	mostChoices    = 256
 	mostAllChoices = 1 << 23
@@ -39,8 +41,8 @@ const (
 	mostParts      = 64
 )
 
-// pairInfiniBand pairs the streams whose other direction is certain, and marks those for which several are possible. It returns how many
-// frames it has looked at.
+// pairInfiniBand pairs the streams whose other direction is certain, and marks those for which
+// several are possible. It returns how many frames it has looked at.
 func (j *judge) pairInfiniBand() int {
 	n := len(j.streams)
 	p := pairing{mtu: max(j.o.MTU, 256), left: mostAllChoices, looks: mostLooks, could: make([][]*stream, n), of: make([][]*stream, n), gaveUp: make([]bool, n),
@@ -88,7 +90,8 @@ func (s *stream) asks(mtu int) (first, next uint32) {
 	return first, next
 }
 
-// extends adds the PSNs of a request to those from first up to next, which are none if nothing was asked yet.
+// extends adds the PSNs of a request to those from first up to next, which are none if nothing was
+// asked yet.
 func (q *rec) extends(first, next uint32, asked bool, mtu int) (uint32, uint32, bool) {
 	n := int32(1)
 	if q.info.Class == roce.ClassReadRequest {
@@ -136,7 +139,8 @@ func (p *pairing) add(s, b *stream) bool {
 	return true
 }
 
-// settle pairs streams with one choice, which takes both out of the choices of others, until none is left.
+// settle pairs streams with one choice, which takes both out of the choices of others, until none
+// is left.
 func (p *pairing) settle(all []*stream) {
 	turn := slices.Clone(all)
 	for len(turn) > 0 {
@@ -159,8 +163,8 @@ func (p *pairing) settle(all []*stream) {
 	}
 }
 
-// open are the choices of a stream that are not taken, two at most. Those of one that only requests are the streams whose choice it is.
-// Choices that are taken are left out for good as they are met.
+// open are the choices of a stream that are not taken, two at most. Those of one that only requests
+// are the streams whose choice it is. Choices that are taken are left out for good as they are met.
 func (p *pairing) open(s *stream) []*stream {
 	list := &p.could[s.place]
 	if s.responses == 0 {
@@ -178,7 +182,8 @@ func (p *pairing) open(s *stream) []*stream {
 	return (*list)[:copy(*list, free[:n])]
 }
 
-// fit says whether each response of both streams is for a PSN that the other one has requested before.
+// fit says whether each response of both streams is for a PSN that the other one has requested
+// before.
 func (p *pairing) fit(s, b *stream) bool {
 	return (s != b || s.requests > 0) && p.answered(s, b) && (s == b || p.answered(b, s))
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/rdmasim/rdmasim/roce"
 )
 
-// connections is what many connections of InfiniBand between two ports send: each requests some PSNs from first(i) on, all at about the
-// same time, and has one of them answered.
+// connections is what many connections of InfiniBand between two ports send: each requests some
+// PSNs from first(i) on, all at about the same time, and has one of them answered.
 func connections(n int, first func(i int) uint32) *judge {
 	j := &judge{}
 	requests, responses := roce.RC.Opcode(roce.OpSendOnly), roce.RC.Opcode(roce.OpAcknowledge)
@@ -35,7 +35,8 @@ func connections(n int, first func(i int) uint32) *judge {
 	return j
 }
 
-// How many frames are looked at grows with the number of flows, whether they can be told apart or not.
+// How many frames are looked at grows with the number of flows, whether they can be told apart or
+// not.
 func TestPairingLooksAtEachFlowOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		first  func(i int) uint32

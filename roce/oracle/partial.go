@@ -6,16 +6,18 @@ import (
 	"github.com/rdmasim/rdmasim/roce"
 )
 
-// A capture that is not complete may lack any frame: it begins late, ends early, shows one direction, or its tap has lost some. What was not
-// seen is then no proof that it was not sent, and most rules of a connection rest on just that: a retransmission has no cause, an answer no
-// request, an MSN no message. Their verdicts are inconclusive. A violation is what no frame that may be missing excuses:
+// A capture that is not complete may lack any frame: it begins late, ends early, shows one
+// direction, or its tap has lost some. What was not seen is then no proof that it was not sent, and
+// most rules of a connection rest on just that: a retransmission has no cause, an answer no
+// request, an MSN no message. Their verdicts are inconclusive. A violation is what no frame that
+// may be missing excuses:
 //
 //   - what a frame shows by itself;
-//   - what contradicts a frame that was seen, of the same connection: two requests with one PSN, or with PSNs that follow each other, an
-//     answer that its request does not have.
+//   - what contradicts a frame that was seen, of the same connection: two requests with one PSN, or
+//     with PSNs that follow each other, an answer that its request does not have.
 //
-// Queue pairs that are connected anew count from any PSN. That takes a while in which neither side sends, so frames are known to be of one
-// connection where no pause lies between them.
+// Queue pairs that are connected anew count from any PSN. That takes a while in which neither side
+// sends, so frames are known to be of one connection where no pause lies between them.
 
 // history is what is known of the connection from its frames alone.
 type history struct {
@@ -36,7 +38,8 @@ type account struct {
 	until int // the last frame that was judged
 }
 
-// Bounds of what is kept of a flow: gaps that are named, and work for packets that come out of order, which a forged capture can have many of.
+// Bounds of what is kept of a flow: gaps that are named, and work for packets that come out of
+// order, which a forged capture can have many of.
 const (
 	mostGaps    = 5
 	mostShifted = 1 << 27
@@ -109,7 +112,8 @@ func (h *half) missing(r *rec, format string, a ...any) {
 	}
 }
 
-// disprove ends the belief that the capture is complete, which is only declared. It reports whether it is none now.
+// disprove ends the belief that the capture is complete, which is only declared. It reports whether
+// it is none now.
 func (h *half) disprove(r *rec, format string, a ...any) bool {
 	if h.j.o.Complete && !h.j.o.Declared {
 		return false
@@ -188,7 +192,8 @@ func (h *half) fill(r *rec, pos int64) {
 	h.arriveAtResponder(p, r, pos)
 }
 
-// replace takes another request for the one with its PSN, which may have been of a connection before.
+// replace takes another request for the one with its PSN, which may have been of a connection
+// before.
 func (h *half) replace(p *packet, r *rec) {
 	p.r, p.answered = r, false
 	p.end = min(p.end, h.endOf(r, p.pos))
@@ -244,7 +249,8 @@ func (h *half) answersSeen(r *rec, pos int64) bool {
 	return false
 }
 
-// learnMSN narrows what the MSN was when our count began: a response counts at least what its PSN proves, and at most what arrived.
+// learnMSN narrows what the MSN was when our count began: a response counts at least what its PSN
+// proves, and at most what arrived.
 func (h *half) learnMSN(r *rec, least, most int64) {
 	got := int64(r.p.AETH().MSN())
 	most = max(least, most+h.slack)

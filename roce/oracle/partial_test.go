@@ -8,7 +8,8 @@ import (
 	"github.com/rdmasim/rdmasim/roce/oracle"
 )
 
-// Of a capture that may lack frames a mutation is never passed over: its rule is broken where frames alone prove it, and inconclusive elsewhere.
+// Of a capture that may lack frames a mutation is never passed over: its rule is broken where
+// frames alone prove it, and inconclusive elsewhere.
 func TestMutationsOfPartialCaptures(t *testing.T) {
 	var proved []string
 	for _, m := range mutations {
@@ -42,8 +43,8 @@ func TestMutationsOfPartialCaptures(t *testing.T) {
 	}
 }
 
-// instead is by what other verdict a mutation is said, or that of all captures where it is what a tap shows that begins late, or behind which
-// an answer was lost.
+// instead is by what other verdict a mutation is said, or that of all captures where it is what a
+// tap shows that begins late, or behind which an answer was lost.
 var instead = map[string]string{
 	"ACK for what was not sent": "OR-002 inconclusive", "response outside": "OR-002 inconclusive", "Middle without First": "OR-023 warning",
 	"MSN too small": "OR-061 note", "MSN too large": "OR-061 note", "MSN decreases": "OR-061 inconclusive", "RNR NAK with MSN": "OR-061 inconclusive",
@@ -51,7 +52,8 @@ var instead = map[string]string{
 	"a NAK is followed again long after it has come": "OR-023 warning", "NAK not followed": "OR-041 inconclusive",
 }
 
-// shownByFrames are the mutations that frames prove by themselves or by another frame of the connection, whatever else is missing.
+// shownByFrames are the mutations that frames prove by themselves or by another frame of the
+// connection, whatever else is missing.
 var shownByFrames = []string{
 	"fragment", "IP checksum", "UDP length", "UDP checksum", "ICRC", "TVer", "reserved opcode", "frame too short",
 	"pad of a Middle", "P_Key", "QPN 0", "SE on a First", "First twice", "another kind inside", "Only inside",

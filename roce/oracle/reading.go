@@ -22,15 +22,18 @@ type place struct {
 	host uint32 // number of the host's interface, in a capture of all
 }
 
-// mostDisorder bounds, in nanoseconds, how far a frame may stand behind later ones to be sorted, and how far apart two interfaces may see
-// one frame. Taps with several receive queues, and hosts that forward, are far below it; clocks that are set back are above: ntpd sets
-// a clock from 128 ms on, and slews it before.
+// mostDisorder bounds, in nanoseconds, how far a frame may stand behind later ones to be sorted,
+// and how far apart two interfaces may see one frame. Taps with several receive queues, and hosts
+// that forward, are far below it; clocks that are set back are above: ntpd sets a clock from 128 ms
+// on, and slews it before.
 const mostDisorder = 1_000_000
 
-// mostRecent bounds how many packets are remembered that another interface may see: 200 Gb/s of the shortest take 0.3 million in that time.
+// mostRecent bounds how many packets are remembered that another interface may see: 200 Gb/s of the
+// shortest take 0.3 million in that time.
 const mostRecent = 1 << 20
 
-// sort puts frames into the order of their times, if none stands behind others by more than mostDisorder.
+// sort puts frames into the order of their times, if none stands behind others by more than
+// mostDisorder.
 func (c *Capture) sort() {
 	latest, r := int64(0), Reading{}
 	for i := range c.Frames {
@@ -58,8 +61,9 @@ func (c *Capture) sort() {
 	c.Read.Sorted, c.Read.Back = r.Sorted, r.Back
 }
 
-// countOnce takes out frames that another interface, or the other direction of one, has seen before: of each packet as many count as one
-// of them has seen, since a packet that is sent again passes all of them again.
+// countOnce takes out frames that another interface, or the other direction of one, has seen
+// before: of each packet as many count as one of them has seen, since a packet that is sent again
+// passes all of them again.
 func (c *Capture) countOnce() {
 	if len(c.Frames) == 0 || !slices.ContainsFunc(c.Frames, func(f Frame) bool { return f.at != c.Frames[0].at }) {
 		return
@@ -123,8 +127,8 @@ func (s *sightings) at(p place) bool {
 	return true
 }
 
-// identity appends what two sightings of one packet have in common: its headers from IP, the GRH or the LRH on, but for what changes on
-// the way.
+// identity appends what two sightings of one packet have in common: its headers from IP, the GRH or
+// the LRH on, but for what changes on the way.
 func identity(b []byte, p *roce.Packet) []byte {
 	at := len(b)
 	net := 0

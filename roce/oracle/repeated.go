@@ -35,7 +35,8 @@ func (h *half) checkSameRequest(p *packet, r *rec) {
 	h.contradict(p.r, "OR-036", r, "sent again with another %s than in frame %d", what, p.r.Number)
 }
 
-// changedPayload judges a packet that is sent again with other bytes: it is read from memory again, where something may have landed.
+// changedPayload judges a packet that is sent again with other bytes: it is read from memory again,
+// where something may have landed.
 func (h *half) changedPayload(p *packet, r *rec) {
 	if at := h.j.landed(h.s.src, h.s.name, p.r.Time-h.j.o.flight(), r.Time); at > 0 && h.complete() {
 		h.j.constant(Inconclusive, "OR-036", r, h.s.name, "sent again with another payload than in frame %d, but frame %d brought bytes that may lie in the memory that it is read from",
@@ -62,7 +63,8 @@ func (h *half) insideRead(p *packet, r *rec, pos int64) {
 	}
 }
 
-// reserved gives a verdict on a request within the PSNs of a READ, whose number follows from the path MTU.
+// reserved gives a verdict on a request within the PSNs of a READ, whose number follows from the
+// path MTU.
 func (h *half) reserved(p *packet, rule string, r *rec, format string, a ...any) {
 	if h.guessed {
 		h.report(Violation, rule, r, format, a...)

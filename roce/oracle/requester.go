@@ -16,8 +16,9 @@ type requester struct {
 	resendNext   int64 // next position of the retransmission under way, -1
 	resendLast   int64 // last position of it
 	inFlight
-	// unheard is behind the last request that was sent when an implied NAK showed that an answer is missing, 0: none. Its requester
-	// may have taken none of the answers behind that one, and may send all of those requests again, until it has answers to all and goes on.
+	// unheard is behind the last request that was sent when an implied NAK showed that an answer is
+	// missing, 0: none. Its requester may have taken none of the answers behind that one, and may
+	// send all of those requests again, until it has answers to all and goes on.
 	unheard    int64
 	retries    int // restarts of una by timer or NAK without progress
 	rnrRetries int
@@ -123,8 +124,8 @@ func (h *half) checkOutstanding(r *rec, p *packet, rule, name string, limit *int
 	}
 }
 
-// checkCredits judges a whole request by the credits of the responder. One that takes no receive raises
-// the limit.
+// checkCredits judges a whole request by the credits of the responder. One that takes no receive
+// raises the limit.
 func (h *half) checkCredits(r *rec) {
 	switch {
 	case !r.info.Last:

@@ -41,7 +41,8 @@ const (
 	LostUnknown Loss = "request or answer"
 )
 
-// mostRetransmissions is how many are kept of a flow; a forged capture could have one for each frame.
+// mostRetransmissions is how many are kept of a flow; a forged capture could have one for each
+// frame.
 const mostRetransmissions = 1000
 
 // resends keeps the retransmissions of a flow.

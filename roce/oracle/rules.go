@@ -8,16 +8,16 @@ type Rule struct {
 	Needs string `json:"needs,omitempty"`
 	// Blind says why no verdict is given; empty when the rule is judged.
 	Blind string `json:"blind,omitempty"`
-	// Complete says that a verdict rests on what was not seen: it is inconclusive unless the capture has every frame
-	// (Options.Complete).
+	// Complete says that a verdict rests on what was not seen: it is inconclusive unless the
+	// capture has every frame (Options.Complete).
 	Complete bool `json:"complete,omitempty"`
 }
 
 // Rules returns all rules in the order of their IDs.
 func Rules() []Rule { return append([]Rule(nil), rules[:]...) }
 
-// Bound returns the end of a reliable connection that a rule binds, "requester" or "responder", or "" for a rule that
-// binds both ends, or no connection.
+// Bound returns the end of a reliable connection that a rule binds, "requester" or "responder", or
+// "" for a rule that binds both ends, or no connection.
 func Bound(rule string) string {
 	switch {
 	case rule >= "OR-027" && rule <= "OR-056":

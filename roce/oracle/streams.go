@@ -169,8 +169,9 @@ func (s *stream) answers(spans []span) int {
 	return n
 }
 
-// nearest is, for each response of s, the stream whose request it answers by its PSN, the
-// last one before it in the capture: where no source port distinguishes connections. left is how many frames may be looked at yet.
+// nearest is, for each response of s, the stream whose request it answers by its PSN, the last one
+// before it in the capture: where no source port distinguishes connections. left is how many frames
+// may be looked at yet.
 func (j *judge) nearest(s *stream, others []*stream, left *int) map[*stream]int {
 	count := map[*stream]int{}
 	for _, r := range s.recs {
@@ -215,8 +216,9 @@ func (s *stream) lastRequest(r *rec, mtu int) int {
 // lookBack is how many frames before a response its request is looked for.
 const lookBack = 256
 
-// Bounds of the search for the other directions of streams, frames that are looked at and pairs that are compared: of a capture with more,
-// which 4,096 connections between two hosts do not need, the rest is unclear.
+// Bounds of the search for the other directions of streams, frames that are looked at and pairs
+// that are compared: of a capture with more, which 4,096 connections between two hosts do not need,
+// the rest is unclear.
 const (
 	mostPairing = 1 << 33
 	mostPairs   = 1 << 24

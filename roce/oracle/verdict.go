@@ -50,8 +50,8 @@ func (v Verdict) String() string {
 	return fmt.Sprintf("%s %v frame %d %s: %s", v.Rule, v.Kind, v.Frame, v.Flow, v.Text)
 }
 
-// MostVerdicts is how many verdicts of one kind on one rule are kept: more than anybody reads, where a forged capture
-// could cause millions.
+// MostVerdicts is how many verdicts of one kind on one rule are kept: more than anybody reads,
+// where a forged capture could cause millions.
 const MostVerdicts = 1000
 
 // ruleKind is what verdicts are counted by.
@@ -91,12 +91,14 @@ type Flow struct {
 	Resent    int    `json:"resent"`
 	Responses int    `json:"responses"`
 	MTU       int    `json:"mtu,omitempty"` // learned or given
-	// Retransmissions are the first 1,000 of the flow; MoreRetransmissions counts the others. LostNS sums how long the
-	// first packet of each had waited since it was last sent, in nanoseconds.
+	// Retransmissions are the first 1,000 of the flow; MoreRetransmissions counts the others.
+	// LostNS sums how long the first packet of each had waited since it was last sent, in
+	// nanoseconds.
 	Retransmissions     []Retransmission `json:"retransmissions,omitempty"`
 	MoreRetransmissions int              `json:"more_retransmissions,omitempty"`
 	LostNS              int64            `json:"lost_ns,omitempty"`
-	// Missing are the first places that show that the capture lacks frames of the flow, and Gaps is their number.
+	// Missing are the first places that show that the capture lacks frames of the flow, and Gaps is
+	// their number.
 	Missing []Gap `json:"missing,omitempty"`
 	Gaps    int   `json:"gaps,omitempty"`
 	// JudgedTo is the last frame that is judged; later ones are only counted. 0: all are judged.
@@ -122,7 +124,8 @@ type Result struct {
 	LeftOut  []LeftOut `json:"left_out,omitempty"` // beyond MostVerdicts
 	// Unproved counts the inconclusive verdicts that are violations if the capture has every frame.
 	Unproved int `json:"unproved,omitempty"`
-	// Early counts requests that were sent again before the timeout, as adaptive retransmission does.
+	// Early counts requests that were sent again before the timeout, as adaptive retransmission
+	// does.
 	Early int `json:"before_timeout,omitempty"`
 }
 
@@ -152,14 +155,16 @@ const (
 	SelectiveAck           // NAKs have SACKs, in the assumed form of roce.SACKETH
 )
 
-// Options are facts about the senders and the capture that its frames do not show. The zero value holds none.
+// Options are facts about the senders and the capture that its frames do not show. The zero value
+// holds none.
 type Options struct {
 	MTU    int // path MTU in bytes; 0: learned from First packets
 	Sender Sender
 	// Complete: every frame that was sent is in the capture, from the first of each
 	// connection. Delivered: every frame that is not marked as lost did arrive.
 	Complete, Delivered bool
-	// Declared: Complete is a claim of the user's, which gives way where frames show that others are missing.
+	// Declared: Complete is a claim of the user's, which gives way where frames show that others
+	// are missing.
 	Declared bool
 	// Reconnects: QPs may be reset and connected again; a first packet while nothing is
 	// outstanding then begins a new connection, also with the bytes of the first time.
@@ -168,9 +173,9 @@ type Options struct {
 	// is allowed on either side of every time, in nanoseconds.
 	Timeout   uint8
 	Tolerance int64
-	// Adaptive: the senders may be ConnectX-5 or later on RoCE, which send again by a schedule of their firmware:
-	// before the timeout (not before roce.AdaptiveLeast) or after it, and up to roce.AdaptiveMost times more often
-	// than RetryCount.
+	// Adaptive: the senders may be ConnectX-5 or later on RoCE, which send again by a schedule of
+	// their firmware: before the timeout (not before roce.AdaptiveLeast) or after it, and up to
+	// roce.AdaptiveMost times more often than RetryCount.
 	Adaptive bool
 	// Flight bounds how long a frame is under way, in nanoseconds; 0: 20 us. What is
 	// sent within it after a NAK may have been sent before the NAK arrived.
@@ -191,7 +196,8 @@ type Options struct {
 	// their receives from an SRQ. OnlyAtomics: only the atomics in the capture
 	// write to the words that they act on.
 	ODP, SRQ, OnlyAtomics bool
-	// Kept is shared by the runs of one file, which keep MostVerdicts together; nil: each run keeps so many.
+	// Kept is shared by the runs of one file, which keep MostVerdicts together; nil: each run keeps
+	// so many.
 	Kept *Kept
 }
 
@@ -207,9 +213,9 @@ func (o *Options) ackTimeout() (int64, bool) {
 	return roce.AckTimeout(o.Timeout), o.Timeout != 0
 }
 
-// leastWait is the least time between two transmissions where the timer is t, longestWait the longest that is no sign
-// of a fault: by the specification four times the timer. With adaptive retransmission a short timeout counts as one
-// of code 16.
+// leastWait is the least time between two transmissions where the timer is t, longestWait the
+// longest that is no sign of a fault: by the specification four times the timer. With adaptive
+// retransmission a short timeout counts as one of code 16.
 func (o *Options) leastWait(t int64) int64 {
 	least := t - o.Tolerance
 	if o.Adaptive {

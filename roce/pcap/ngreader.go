@@ -269,8 +269,9 @@ func (c *Reader) enhanced(start int64, b []byte) (Packet, error) {
 	return p, err
 }
 
-// obsolete reads the block that packets had before the enhanced one: it counts lost packets where that has the upper half of the
-// interface. Its options mean the same, but for the number of lost packets.
+// obsolete reads the block that packets had before the enhanced one: it counts lost packets where
+// that has the upper half of the interface. Its options mean the same, but for the number of lost
+// packets.
 func (c *Reader) obsolete(start int64, b []byte) (Packet, error) {
 	if len(b) < 4 {
 		return Packet{}, c.broken(start, "a packet block of %d bytes", len(b))

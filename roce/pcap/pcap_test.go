@@ -229,8 +229,8 @@ func block(order binary.AppendByteOrder, kind uint32, parts ...[]byte) []byte {
 	return order.AppendUint32(append(order.AppendUint32(order.AppendUint32(nil, kind), n), body...), n)
 }
 
-// Packets in blocks of the old kind are read, and the numbers of lost packets that stand beside packets are counted. Two sections
-// of two programs are of neither.
+// Packets in blocks of the old kind are read, and the numbers of lost packets that stand beside
+// packets are counted. Two sections of two programs are of neither.
 func TestOldBlocksAndLosses(t *testing.T) {
 	for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
 		u16, u32 := func(v uint16) []byte { return order.AppendUint16(nil, v) }, func(v uint32) []byte { return order.AppendUint32(nil, v) }

@@ -21,8 +21,8 @@ type Packet struct {
 	LinkType uint16
 	// Untimed: the file has no time for it (a simple packet block of pcapng).
 	Untimed bool
-	// Outgoing: the capture says that its host sent the packet. HostInterface is the number of the host's interface,
-	// in a capture of all interfaces; link.Frame reads it from the cooked header.
+	// Outgoing: the capture says that its host sent the packet. HostInterface is the number of the
+	// host's interface, in a capture of all interfaces; link.Frame reads it from the cooked header.
 	Outgoing      bool
 	HostInterface uint32
 }
@@ -34,7 +34,8 @@ type Interface struct {
 	SnapLen  uint32
 	// Dropped is how many packets the capture lost, as far as the file says.
 	Dropped uint64
-	// Received is how many packets the capture saw, including those that it lost. Counted: the file says so.
+	// Received is how many packets the capture saw, including those that it lost. Counted: the file
+	// says so.
 	Received uint64
 	Counted  bool
 
@@ -51,8 +52,9 @@ const (
 	LinkTypeInfiniBand = 247
 )
 
-// Link types of captures without Ethernet headers (tcpdump.org/linktypes.html): bare IP packets, and those of
-// "tcpdump -i any", whose cooked header names the direction and, in SLL2, the interface of the host.
+// Link types of captures without Ethernet headers (tcpdump.org/linktypes.html): bare IP packets,
+// and those of "tcpdump -i any", whose cooked header names the direction and, in SLL2, the
+// interface of the host.
 const (
 	LinkTypeRawBSD     = 12 // as DLT_RAW is on most systems, and on OpenBSD
 	LinkTypeRawOpenBSD = 14
@@ -63,10 +65,12 @@ const (
 	LinkTypeSLL2       = 276
 )
 
-// Outgoing is the packet type in cooked headers of packets that the host sent (PACKET_OUTGOING of linux/if_packet.h).
+// Outgoing is the packet type in cooked headers of packets that the host sent (PACKET_OUTGOING of
+// linux/if_packet.h).
 const Outgoing = 4
 
-// Framed reports whether packets of a link type are, or can be turned into, frames of Ethernet or InfiniBand.
+// Framed reports whether packets of a link type are, or can be turned into, frames of Ethernet or
+// InfiniBand.
 func Framed(linkType uint16) bool {
 	switch linkType {
 	case LinkTypeEthernet, LinkTypeERF, LinkTypeInfiniBand, LinkTypeSLL, LinkTypeSLL2, LinkTypeRaw, LinkTypeRawBSD, LinkTypeRawOpenBSD, LinkTypeIPv4, LinkTypeIPv6:
@@ -96,7 +100,8 @@ func (e *BrokenError) Error() string {
 	return fmt.Sprintf("broken capture at byte %d%s, after %d packet%s: %s", e.Offset, at, e.Packets, s, e.Reason)
 }
 
-// ErrNotCapture is wrapped by the error of NewReader and Read for a file that does not begin like a capture.
+// ErrNotCapture is wrapped by the error of NewReader and Read for a file that does not begin like a
+// capture.
 var ErrNotCapture = errors.New("not a pcap or pcapng file")
 
 // maxRecord bounds a block or packet, so that a broken length cannot ask for all
@@ -130,7 +135,8 @@ type Reader struct {
 	err      error
 }
 
-// NewReader reads the beginning of a capture, which may be compressed with gzip. The error wraps ErrNotCapture, is a
+// NewReader reads the beginning of a capture, which may be compressed with gzip. The error wraps
+// ErrNotCapture, is a
 // *BrokenError, or wraps that of r.
 func NewReader(r io.Reader) (*Reader, error) {
 	c := &Reader{}
@@ -159,8 +165,8 @@ func NewReader(r io.Reader) (*Reader, error) {
 	}
 }
 
-// Next returns the next packet, io.EOF at the end of the file, or a *BrokenError where it cannot be read on. The first
-// error is returned again by all later calls.
+// Next returns the next packet, io.EOF at the end of the file, or a *BrokenError where it cannot be
+// read on. The first error is returned again by all later calls.
 func (c *Reader) Next() (Packet, error) {
 	if c.err != nil {
 		return Packet{}, c.err
@@ -179,8 +185,8 @@ func (c *Reader) Next() (Packet, error) {
 	return p, c.err
 }
 
-// Read reads a whole capture of at most 1 GiB and 10,000,000 packets. With an error it returns the packets before it.
-// The error is that of NewReader or Next; a longer capture gives a *BrokenError.
+// Read reads a whole capture of at most 1 GiB and 10,000,000 packets. With an error it returns the
+// packets before it. The error is that of NewReader or Next; a longer capture gives a *BrokenError.
 func Read(r io.Reader) (*Reader, []Packet, error) { return read(r, mostBytes, mostPackets) }
 
 func read(r io.Reader, bytes int64, packets int) (*Reader, []Packet, error) {
@@ -240,8 +246,8 @@ func (c *Reader) take(n int, start int64, what string) ([]byte, error) {
 // errTooLong ends the reading of a file of which only so much is wanted.
 var errTooLong = errors.New("pcap: the file is too long")
 
-// First words of classic pcap. The third is that of a libpcap of old distributions of Linux, whose packets say after
-// their lengths on which interface and in which direction they went.
+// First words of classic pcap. The third is that of a libpcap of old distributions of Linux, whose
+// packets say after their lengths on which interface and in which direction they went.
 const (
 	magicMicro    = 0xA1B2C3D4
 	magicNano     = 0xA1B23C4D

@@ -15,7 +15,8 @@ var packed = []struct{ magic, name string }{
 	{"\x28\xB5\x2F\xFD", "zstd"}, {"\x04\x22\x4D\x18", "lz4"}, {"\xFD7zX", "xz"}, {"BZh", "bzip2"},
 }
 
-// unzip returns a reader of what a gzip file holds, whatever its name; any other file is read as it is.
+// unzip returns a reader of what a gzip file holds, whatever its name; any other file is read as it
+// is.
 func unzip(r *bufio.Reader) (_ *bufio.Reader, zipped bool, err error) {
 	magic, _ := r.Peek(4)
 	for _, p := range packed {

@@ -26,8 +26,8 @@ type Writer struct {
 	err      error
 }
 
-// NewWriter begins a file with one Ethernet interface per name; AddInterface adds more. The file's header names
-// application ("rdmasim") as its writer.
+// NewWriter begins a file with one Ethernet interface per name; AddInterface adds more. The file's
+// header names application ("rdmasim") as its writer.
 func NewWriter(w io.Writer, application string, interfaces ...string) (*Writer, error) {
 	p := &Writer{out: bufio.NewWriter(w), app: application}
 	for _, name := range interfaces {
@@ -38,14 +38,15 @@ func NewWriter(w io.Writer, application string, interfaces ...string) (*Writer, 
 	return p, nil
 }
 
-// AddInterface adds an Ethernet interface and returns its number. The error is the first of the writer.
+// AddInterface adds an Ethernet interface and returns its number. The error is the first of the
+// writer.
 func (w *Writer) AddInterface(name string) (int, error) {
 	return w.AddInterfaceOf(name, LinkTypeEthernet)
 }
 
-// AddInterfaceOf adds an interface for packets of a link type, Ethernet or InfiniBand, and returns its number. A file
-// of several runs has one section with interfaces for each run, because tshark 4.0 shows the frames of later sections
-// under the interfaces of the first.
+// AddInterfaceOf adds an interface for packets of a link type, Ethernet or InfiniBand, and returns
+// its number. A file of several runs has one section with interfaces for each run, because tshark
+// 4.0 shows the frames of later sections under the interfaces of the first.
 func (w *Writer) AddInterfaceOf(name string, linkType uint16) (int, error) {
 	if w.err != nil {
 		return 0, w.err
@@ -77,9 +78,10 @@ func (w *Writer) AddInterfaceOf(name string, linkType uint16) (int, error) {
 	return len(w.packets) - 1, nil
 }
 
-// Write adds a frame of interface i, in the form of its link type, ns nanoseconds after the start of the run. The
-// comment, which may be empty, is kept with the packet and says what the frame does not show, such as "dropped". The
-// first error, also of an unknown interface or a negative time, is returned again by all later calls.
+// Write adds a frame of interface i, in the form of its link type, ns nanoseconds after the start
+// of the run. The comment, which may be empty, is kept with the packet and says what the frame does
+// not show, such as "dropped". The first error, also of an unknown interface or a negative time, is
+// returned again by all later calls.
 func (w *Writer) Write(i int, ns int64, frame []byte, comment string) error {
 	if i >= 0 && i < len(w.erf) && w.erf[i] && ns >= 0 {
 		w.record = appendERF(w.record[:0], i, ns, frame)
@@ -110,8 +112,8 @@ func (w *Writer) Write(i int, ns int64, frame []byte, comment string) error {
 	return w.err
 }
 
-// LeaveOut counts a frame of interface i that is not in the file, so that readers see that the file is not the whole
-// run.
+// LeaveOut counts a frame of interface i that is not in the file, so that readers see that the file
+// is not the whole run.
 func (w *Writer) LeaveOut(i int) { w.dropped[i]++ }
 
 // begin starts a block: its type and room for its length.
@@ -154,8 +156,8 @@ func pad(n int) int { return -n & 3 }
 // Empty reports whether the file has no interface yet, and so no content.
 func (w *Writer) Empty() bool { return len(w.packets) == 0 }
 
-// Close ends the file with each interface's numbers of packets written and left out. It does not close the underlying
-// writer. The error is the first of the writer.
+// Close ends the file with each interface's numbers of packets written and left out. It does not
+// close the underlying writer. The error is the first of the writer.
 func (w *Writer) Close() error {
 	for i, n := range w.packets {
 		if w.err != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// Spinlock is a lock on its own line. Within a socket it is fair in the order of arrival; over two, Params.LockNear says how far it
-// favours the socket where it is. The zero value is free.
+// Spinlock is a lock on its own line. Within a socket it is fair in the order of arrival; over two,
+// Params.LockNear says how far it favours the socket where it is. The zero value is free.
 //
 // Spinning makes no events. A holder that ran ahead may have released the lock at
 // a time that is still to come (freeAt): who arrives before it knows how long to
@@ -100,8 +100,9 @@ func (l *Spinlock) grant(p *sim.Proc, c *Core) sim.Time {
 	return at
 }
 
-// far is what a second socket adds when the lock passes to core c. Each core on which a thread spins there asks for its line across
-// the sockets, that which gets it included. Two threads of one core have one cache, and so one request.
+// far is what a second socket adds when the lock passes to core c. Each core on which a thread
+// spins there asks for its line across the sockets, that which gets it included. Two threads of one
+// core have one cache, and so one request.
 func (l *Spinlock) far(c *Core) (d sim.Time) {
 	if c.p.SocketCores == 0 {
 		return 0
@@ -114,7 +115,8 @@ func (l *Spinlock) far(c *Core) (d sim.Time) {
 	return d
 }
 
-// ask is what the request of core c for the line costs in this hand-over: nothing if it is near, or has been made.
+// ask is what the request of core c for the line costs in this hand-over: nothing if it is near, or
+// has been made.
 func (l *Spinlock) ask(c *Core) sim.Time {
 	first := &c.host.cores[c.id%int32(2*c.p.SocketCores)]
 	if !c.p.apart(c.id, l.from) || first.asked == c.host.handOvers {
@@ -130,8 +132,8 @@ func (p *Params) apart(a, b int32) bool {
 	return n > 0 && a/n%2 != b/n%2
 }
 
-// Unlock releases it at p's local time, after its cost, and does not yield, unless there are two sockets: what the lock costs
-// the next thread depends on who spins then.
+// Unlock releases it at p's local time, after its cost, and does not yield, unless there are two
+// sockets: what the lock costs the next thread depends on who spins then.
 func (l *Spinlock) Unlock(p *sim.Proc, c *Core) {
 	if l.holder != p {
 		panic(fmt.Sprintf("cpu: at %v %s releases a lock that it does not hold", p.Now(), p.Name()))
@@ -163,7 +165,8 @@ func (l *Spinlock) handOver() {
 	}
 }
 
-// next is the place of the waiter that gets the lock: the first, unless it is of the other socket and one of this is allowed to go before it.
+// next is the place of the waiter that gets the lock: the first, unless it is of the other socket
+// and one of this is allowed to go before it.
 func (l *Spinlock) next() int {
 	p := l.waiters[0].c.p
 	if l.stays < p.LockNear && p.apart(l.waiters[0].c.id, l.from) {

@@ -7,8 +7,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// A line from a core of another socket costs more, and a lock that passes there more for each core that spins on the other
-// side; cores of one socket pay nothing.
+// A line from a core of another socket costs more, and a lock that passes there more for each core
+// that spins on the other side; cores of one socket pay nothing.
 func TestSockets(t *testing.T) {
 	for _, lockstep := range []bool{false, true} {
 		p := params()
@@ -29,7 +29,8 @@ func TestSockets(t *testing.T) {
 }
 
 func TestLockOverSockets(t *testing.T) {
-	// How long the second of the threads on these cores waits after the first has released the lock.
+	// How long the second of the threads on these cores waits after the first has released the
+	// lock.
 	second := func(socket int, cores ...int) sim.Time {
 		p := params()
 		p.SocketCores, p.LineFar = socket, 500*ns
@@ -80,7 +81,8 @@ func TestLockOverSockets(t *testing.T) {
 	}
 }
 
-// A lock passes to a thread of the same socket first, so many times while the first in line is of the other one.
+// A lock passes to a thread of the same socket first, so many times while the first in line is of
+// the other one.
 func TestLockPrefersItsSocket(t *testing.T) {
 	order := func(near int, cores ...int) (got []int) {
 		p := params()
@@ -120,7 +122,8 @@ func TestLockPrefersItsSocket(t *testing.T) {
 	}
 }
 
-// What a core of the second socket pays more for a write to a device, and to read what a device wrote.
+// What a core of the second socket pays more for a write to a device, and to read what a device
+// wrote.
 func TestDevicesOfTheFirstSocket(t *testing.T) {
 	for core, far := range []sim.Time{0, 1, 0} { // cores 0 | 1 | 2: one a socket, round and round
 		p := params()
@@ -158,7 +161,8 @@ func TestDevicesOfTheFirstSocket(t *testing.T) {
 	}
 }
 
-// What a lock costs that passes between sockets depends on who spins then, and not on how far ahead of the others its holder ran.
+// What a lock costs that passes between sockets depends on who spins then, and not on how far ahead
+// of the others its holder ran.
 func TestLockOverSocketsInLockstep(t *testing.T) {
 	times := func(lockstep bool) (all [6]sim.Time) {
 		p := params()

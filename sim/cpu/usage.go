@@ -6,7 +6,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// mostContended bounds the locks that a host keeps an eye on: those of queues that are made and destroyed again and again are kept for the run.
+// mostContended bounds the locks that a host keeps an eye on: those of queues that are made and
+// destroyed again and again are kept for the run.
 const mostContended = 4096
 
 // list has the host measure a lock for which a thread waits.
@@ -24,7 +25,8 @@ func (l *Spinlock) heldBy(now sim.Time) sim.Time {
 	return l.held - max(0, l.freeAt-now)
 }
 
-// Meters are the use of the cores and of the locks for which threads have waited. The name is that of the host.
+// Meters are the use of the cores and of the locks for which threads have waited. The name is that
+// of the host.
 func (h *Host) Meters(name string, now sim.Time) (all []sim.Meter) {
 	for i := range h.cores {
 		if c := &h.cores[i]; c.srv.Served > 0 {

@@ -36,7 +36,8 @@ func (g *GPU) Mapped() uint64 { return g.mapped }
 // Used is how many bytes of the memory are allocated.
 func (g *GPU) Used() uint64 { return g.bank.Used() }
 
-// Allocation is memory of a GPU. It lives until the last reference is gone: that of Alloc, and those of exports.
+// Allocation is memory of a GPU. It lives until the last reference is gone: that of Alloc, and
+// those of exports.
 type Allocation struct {
 	g       *GPU
 	pa      mem.PA
@@ -77,7 +78,8 @@ func (a *Allocation) Read(off uint64, p []byte) bool { return a.g.m.Read(a.pa+me
 // Write copies to byte off on.
 func (a *Allocation) Write(off uint64, p []byte) bool { return a.g.m.Write(a.pa+mem.PA(off), p) }
 
-// Move puts the allocation at another place of the memory: who is attached is told first. EBUSY: it is pinned; ENOMEM.
+// Move puts the allocation at another place of the memory: who is attached is told first. EBUSY: it
+// is pinned; ENOMEM.
 func (a *Allocation) Move() error {
 	if a.pins > 0 {
 		return fmt.Errorf("gpu: %d have pinned the memory: %w", a.pins, syscall.EBUSY)
@@ -109,8 +111,8 @@ type Export struct {
 	Notify func()
 }
 
-// Export makes n bytes from byte off on available to others. EINVAL: they are not whole pages of the host or not in the
-// allocation; EOPNOTSUPP: the driver does not export.
+// Export makes n bytes from byte off on available to others. EINVAL: they are not whole pages of
+// the host or not in the allocation; EOPNOTSUPP: the driver does not export.
 func (a *Allocation) Export(off, n uint64) (*Export, error) {
 	if mask := a.g.m.PageSize() - 1; n == 0 || off&mask != 0 || n&mask != 0 || off > a.n || n > a.n-off {
 		return nil, fmt.Errorf("gpu: export [%d, +%d) of an allocation of %d B: whole pages of the host are wanted: %w", off, n, a.n, syscall.EINVAL)
@@ -133,8 +135,8 @@ func (x *Export) bar() uint64 {
 	return (x.off+x.n+page-1)&^(page-1) - x.off&^(page-1)
 }
 
-// Map makes the memory reachable for devices, and gives the address of its first byte; it is contiguous. ENOMEM: BAR 1 has no
-// room.
+// Map makes the memory reachable for devices, and gives the address of its first byte; it is
+// contiguous. ENOMEM: BAR 1 has no room.
 func (x *Export) Map() (mem.PA, error) {
 	g := x.a.g
 	if x.maps == 0 {

@@ -18,7 +18,8 @@ func params() Params {
 		SwitchLatency: 1, RootLatency: 2, SocketLatency: 3, IOMMULatency: 10, CopyRate: 8e9, CopyLatency: 7}
 }
 
-// The way is that of the path; ACS takes one through a switch up to the root complex, and only there the IOMMU is.
+// The way is that of the path; ACS takes one through a switch up to the root complex, and only
+// there the IOMMU is.
 func TestACSLeadsThroughRootComplex(t *testing.T) {
 	for _, c := range []struct {
 		path       Path
@@ -57,7 +58,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Whatever is allocated, exported, mapped, pinned, moved, freed and released: bytes stay, BAR 1 and the memory come back.
+// Whatever is allocated, exported, mapped, pinned, moved, freed and released: bytes stay, BAR 1 and
+// the memory come back.
 func TestLifeOfMemory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := params()

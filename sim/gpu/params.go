@@ -1,8 +1,9 @@
-// Package gpu is a GPU as RDMA meets it: memory behind BAR 1, the way to it over the bus, and what its driver lets others
-// do with it. It computes nothing.
+// Package gpu is a GPU as RDMA meets it: memory behind BAR 1, the way to it over the bus, and what
+// its driver lets others do with it. It computes nothing.
 //
-// A device reaches the memory at addresses of the bus (mem.Bank). What is mapped for devices takes room in BAR 1, in pages of
-// 64 KiB, until it is unmapped; the addresses are those of the memory, as on parts whose BAR 1 has all of it.
+// A device reaches the memory at addresses of the bus (mem.Bank). What is mapped for devices takes
+// room in BAR 1, in pages of 64 KiB, until it is unmapped; the addresses are those of the memory,
+// as on parts whose BAR 1 has all of it.
 package gpu
 
 import (
@@ -27,32 +28,35 @@ type Params struct {
 	Memory uint64 `unit:"size"` // of its own
 	BAR1   uint64 `unit:"size"` // window onto it that devices and processors have
 	Page   uint64 `unit:"size"` // of BAR 1: what is mapped is whole pages
-	// Path is the way between it and the RDMA device. Below a switch, ACS sends requests up to the root complex, so that
-	// the way is that.
+	// Path is the way between it and the RDMA device. Below a switch, ACS sends requests up to the
+	// root complex, so that the way is that.
 	Path Path `words:"switch root socket"`
 	ACS  bool
-	// IOMMU: the root complex translates the addresses of requests between devices, which takes IOMMULatency each.
+	// IOMMU: the root complex translates the addresses of requests between devices, which takes
+	// IOMMULatency each.
 	IOMMU        bool
 	IOMMULatency sim.Time
-	// What each way carries of data written to the GPU and read from it, and what it takes longer in each direction than the
-	// way to the host's memory.
+	// What each way carries of data written to the GPU and read from it, and what it takes longer
+	// in each direction than the way to the host's memory.
 	SwitchWrite, SwitchRead uint64 `unit:"rate"`
 	SwitchLatency           sim.Time
 	RootWrite, RootRead     uint64 `unit:"rate"`
 	RootLatency             sim.Time
 	SocketWrite, SocketRead uint64 `unit:"rate"`
 	SocketLatency           sim.Time
-	// WriteBuffer is how much the RDMA device takes in of what arrives for the GPU while the way there is busy.
+	// WriteBuffer is how much the RDMA device takes in of what arrives for the GPU while the way
+	// there is busy.
 	WriteBuffer uint64 `unit:"size"`
-	// Peermem: the kernel has nvidia-peermem and an RDMA stack with its interface, so that ibv_reg_mr takes an address of the
-	// GPU. Dmabuf: the GPU's driver exports memory.
+	// Peermem: the kernel has nvidia-peermem and an RDMA stack with its interface, so that
+	// ibv_reg_mr takes an address of the GPU. Dmabuf: the GPU's driver exports memory.
 	Peermem, Dmabuf bool
-	// Pin: the RDMA device's driver pins what it attaches to, as drivers without page faults do. Otherwise it attaches
-	// dynamically, and the exporter may move the memory.
+	// Pin: the RDMA device's driver pins what it attaches to, as drivers without page faults do.
+	// Otherwise it attaches dynamically, and the exporter may move the memory.
 	Pin bool
 	// Integrated: the GPU shares the host's memory, and has no BAR.
 	Integrated bool
-	// CopyLatency and CopyRate are those of a copy between the host's memory and the GPU's (cuMemcpy).
+	// CopyLatency and CopyRate are those of a copy between the host's memory and the GPU's
+	// (cuMemcpy).
 	CopyLatency sim.Time
 	CopyRate    uint64 `unit:"rate"`
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim/mgmt"
 )
 
-// agents are those of an InfiniBand port, which answer packets to QP0 and QP1, and the driver by MAD_IFC.
+// agents are those of an InfiniBand port, which answer packets to QP0 and QP1, and the driver by
+// MAD_IFC.
 type agents struct {
 	sma mgmt.SMA
 	pma mgmt.PMA

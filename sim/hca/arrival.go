@@ -21,7 +21,8 @@ type receiveEngine struct {
 	effects      sim.Lane // received packets that take effect
 }
 
-// madAnswerer has the port's agents answer a packet to QP0 or QP1. It reports false for what the driver gets.
+// madAnswerer has the port's agents answer a packet to QP0 or QP1. It reports false for what the
+// driver gets.
 type madAnswerer interface {
 	answersMAD(p *roce.Packet) bool
 }
@@ -235,7 +236,8 @@ func (d *receiveEngine) NextArrival() sim.Place {
 	return d.arrivals.firstPlanned().next
 }
 
-// receiveElse takes a frame that is for the network interface or no whole packet. It reports false for others, which are decoded.
+// receiveElse takes a frame that is for the network interface or no whole packet. It reports false
+// for others, which are decoded.
 //
 //go:noinline
 func (d *receiveEngine) receiveElse(f *roce.Frame, slot int32) bool {

@@ -100,7 +100,8 @@ func TestUnplannedFrameAmongPlannedOnes(t *testing.T) {
 	}
 }
 
-// What is on the cable when it is pulled comes back in order with its places; what has arrived stays.
+// What is on the cable when it is pulled comes back in order with its places; what has arrived
+// stays.
 func TestUnplannedLink(t *testing.T) {
 	x := newArrivalRig(t)
 	start := x.e.Now()

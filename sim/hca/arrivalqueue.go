@@ -123,7 +123,8 @@ func (l *pipeline) soonest() sim.Time {
 	return l.queue.Front().at
 }
 
-// foresee is when a packet takes effect whose engine is free at t, takes busy for it and then needs some time; not before last.
+// foresee is when a packet takes effect whose engine is free at t, takes busy for it and then needs
+// some time; not before last.
 func (l *pipeline) foresee(t, busy, latency, last sim.Time) sim.Time {
 	t = max(t, l.free)
 	l.free, l.last = t+busy, max(t+latency, last, l.last)

@@ -9,8 +9,9 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// A READ or an atomic whose response finds no page is asked for again at each interval until the driver's answer has reached
-// the queue, uses no retry, and then has its data once. Without the hypothesis it is asked for once more.
+// A READ or an atomic whose response finds no page is asked for again at each interval until the
+// driver's answer has reached the queue, uses no retry, and then has its data once. Without the
+// hypothesis it is asked for once more.
 func TestLandingIsAskedForAgain(t *testing.T) {
 	const answered = 500 * sim.Microsecond // and the queue goes on 10 us later
 	for _, op := range []prm.WQEOpcode{prm.WQEOpRDMARead, prm.WQEOpAtomicFA} {
@@ -53,8 +54,8 @@ func TestLandingIsAskedForAgain(t *testing.T) {
 	}
 }
 
-// The interval begins with each fault: a READ that meets an absent page soon after the one before it is asked for when its own has gone
-// by.
+// The interval begins with each fault: a READ that meets an absent page soon after the one before
+// it is asked for when its own has gone by.
 func TestAskingBeginsWithEachFault(t *testing.T) {
 	p := pagedParams()
 	p.ODP.AskAgain = 100 * sim.Microsecond
@@ -75,8 +76,8 @@ func TestAskingBeginsWithEachFault(t *testing.T) {
 	}
 }
 
-// Of queue pairs whose responses land on one page each learns alone that it has come, one after the other, and asks
-// until then. A page that was there before has none of it.
+// Of queue pairs whose responses land on one page each learns alone that it has come, one after the
+// other, and asks until then. A page that was there before has none of it.
 func TestQueuesLearnOneAfterTheOther(t *testing.T) {
 	const queues, learn, interval = 4, 200 * sim.Microsecond, 20 * sim.Microsecond
 	for _, prefetched := range []bool{false, true} {

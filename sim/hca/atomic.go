@@ -8,10 +8,12 @@ import (
 	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
-// Atomics are a DMA read and a DMA write. They enter the unit in order of arrival, Params.AtomicInterval apart. Those whose
-// addresses share a slot are carried out one after the other, Params.AtomicService apart, and a slot holds Params.AtomicsPerSlot
-// of them: the next one for it waits at the entry, where it fetches its value already, and with it all atomics behind it, and
-// READs where Params.AtomicsHoldReads says so. That a value passes from one atomic to the next of the same address without its way through memory is a hypothesis too.
+// Atomics are a DMA read and a DMA write. They enter the unit in order of arrival,
+// Params.AtomicInterval apart. Those whose addresses share a slot are carried out one after the
+// other, Params.AtomicService apart, and a slot holds Params.AtomicsPerSlot of them: the next one
+// for it waits at the entry, where it fetches its value already, and with it all atomics behind it,
+// and READs where Params.AtomicsHoldReads says so. That a value passes from one atomic to the next
+// of the same address without its way through memory is a hypothesis too.
 
 // atomicUnit carries out atomics.
 type atomicUnit struct {
@@ -118,7 +120,8 @@ func (u *atomicUnit) room(i uint32) bool {
 	return u.p.AtomicsPerSlot == 0 || u.slots[u.ops.At(i).slot].queue.Len() < u.p.AtomicsPerSlot
 }
 
-// delays has a READ whose engine has its turn at a time wait behind atomics, if some wait at the entry.
+// delays has a READ whose engine has its turn at a time wait behind atomics, if some wait at the
+// entry.
 func (u *atomicUnit) delays(arg uint64, at sim.Time) bool {
 	if u.entry.Len() == 0 || !u.p.AtomicsHoldReads {
 		return false
@@ -159,8 +162,8 @@ func (u *atomicUnit) admit(i uint32) {
 	}
 }
 
-// begin has an atomic fetch the old value when its turn comes, unless one before it in its slot will have it. It reports whether
-// the atomic fetches.
+// begin has an atomic fetch the old value when its turn comes, unless one before it in its slot
+// will have it. It reports whether the atomic fetches.
 func (u *atomicUnit) begin(i uint32) bool {
 	o := u.ops.At(i)
 	if o.begun {
@@ -245,7 +248,8 @@ func (u *atomicUnit) onChipValue(o *atomicOp) {
 	}
 }
 
-// turn carries out the first atomic of a slot, which has its value, or waits until the slot is free.
+// turn carries out the first atomic of a slot, which has its value, or waits until the slot is
+// free.
 func (u *atomicUnit) turn(s *atomicSlot, i uint32) {
 	if s.free > u.e.Now() {
 		u.e.At(s.free, u.h.atomicFree, uint64(i))
@@ -254,7 +258,8 @@ func (u *atomicUnit) turn(s *atomicSlot, i uint32) {
 	u.onFree(uint64(i))
 }
 
-// onFree carries out the first atomic of its slot, gives its value to the next one of the address, and lets others in.
+// onFree carries out the first atomic of its slot, gives its value to the next one of the address,
+// and lets others in.
 func (u *atomicUnit) onFree(arg uint64) {
 	i := uint32(arg)
 	o := *u.ops.At(i)
@@ -285,7 +290,8 @@ func (u *atomicUnit) onFree(arg uint64) {
 	u.admitWaiting()
 }
 
-// follower finds the atomic that comes after one that leaves its slot and is of the same address: in the slot, or at the entry.
+// follower finds the atomic that comes after one that leaves its slot and is of the same address:
+// in the slot, or at the entry.
 func (u *atomicUnit) follower(s *atomicSlot, o *atomicOp) (i uint32, ok bool) {
 	if i, ok = u.sameAddress(s, o.pa, s.queue.Len()); ok || u.entry.Len() == 0 || u.entry.Front().read {
 		return i, ok
@@ -302,7 +308,8 @@ func (u *atomicUnit) service(pa mem.PA) sim.Time {
 	return u.p.AtomicService
 }
 
-// carryOut writes the new value and answers. It reports whether the value in the atomic's buffer is the one in memory.
+// carryOut writes the new value and answers. It reports whether the value in the atomic's buffer is
+// the one in memory.
 func (u *atomicUnit) carryOut(o *atomicOp) (known bool) {
 	switch {
 	case !u.users.awaitsAtomic(o.qp, o.epoch):
@@ -327,7 +334,8 @@ func (u *atomicUnit) carryOut(o *atomicOp) (known bool) {
 	return true
 }
 
-// moved says whether the driver has taken the page of an atomic away since it began: no write may reach it then.
+// moved says whether the driver has taken the page of an atomic away since it began: no write may
+// reach it then.
 func (u *atomicUnit) moved(o *atomicOp) bool {
 	if !u.p.ODP.On() || o.pa >= onChip {
 		return false

@@ -44,8 +44,9 @@ func (g *atomicRig) done(n int) {
 
 func (g *atomicRig) word(at uint64) uint64 { return host64(g.r.bytes(int(at), 8)) }
 
-// TestAtomicsAddUp: whatever share a slot, however few it holds, however far apart they begin, and whether the slot is free before memory has
-// answered or after, each atomic happens once and sees all before it.
+// TestAtomicsAddUp: whatever share a slot, however few it holds, however far apart they begin, and
+// whether the slot is free before memory has answered or after, each atomic happens once and sees
+// all before it.
 func TestAtomicsAddUp(t *testing.T) {
 	for _, service := range []sim.Time{0, 100 * sim.Nanosecond, 2 * sim.Microsecond} {
 		for _, room := range []int{0, 1, 2} {
@@ -96,8 +97,9 @@ func (g *atomicRig) sum() (sum int) {
 	return sum
 }
 
-// TestAtomicSlots: addresses that are equal in the low 12 bits are served one after the other by one index, and side by side by
-// the other; distinct ones begin no closer together than the unit's entry lets them.
+// TestAtomicSlots: addresses that are equal in the low 12 bits are served one after the other by
+// one index, and side by side by the other; distinct ones begin no closer together than the unit's
+// entry lets them.
 func TestAtomicSlots(t *testing.T) {
 	apart := func(i int) uint64 { return uint64(i) * 4096 }
 	near := func(i int) uint64 { return uint64(i) * 8 }
@@ -121,7 +123,8 @@ func TestAtomicSlots(t *testing.T) {
 	}
 }
 
-// TestAtomicsWaitAtTheEntry: an atomic that finds no room in its slot holds up those behind it, for whatever slot. Of four, the first is done at once.
+// TestAtomicsWaitAtTheEntry: an atomic that finds no room in its slot holds up those behind it, for
+// whatever slot. Of four, the first is done at once.
 func TestAtomicsWaitAtTheEntry(t *testing.T) {
 	for _, c := range []struct {
 		room      int
@@ -171,7 +174,8 @@ func TestReadsBehindAtomics(t *testing.T) {
 	}
 }
 
-// TestAtomicsOfQueuesThatAreReset: what waits for a queue pair that goes away is dropped, and the others go on.
+// TestAtomicsOfQueuesThatAreReset: what waits for a queue pair that goes away is dropped, and the
+// others go on.
 func TestAtomicsOfQueuesThatAreReset(t *testing.T) {
 	for at := sim.Time(0); at < 4*sim.Microsecond; at += 130 * sim.Nanosecond {
 		p := testParams()

@@ -45,7 +45,8 @@ type cache struct {
 	ways  uint32 // entries of a set
 }
 
-// newCache makes an empty cache for n keys in sets of some, both powers of two. One that is smaller than a set is a set.
+// newCache makes an empty cache for n keys in sets of some, both powers of two. One that is smaller
+// than a set is a set.
 func newCache(n, ways int) cache {
 	ways = min(ways, n)
 	c := cache{tags: make([]uint64, n), shift: 64, ways: uint32(ways)}
@@ -102,7 +103,8 @@ func (h *caches) touchQP(q cachedQP, m *miss) {
 	*m = h.findQP(q, *m)
 }
 
-// findQP is touchQP for a packet that arrives, behind all that arrived before; it returns m with what is added.
+// findQP is touchQP for a packet that arrives, behind all that arrived before; it returns m with
+// what is added.
 func (h *caches) findQP(q cachedQP, m miss) miss {
 	h.c.QPCLookups++
 	if h.qpc.tags[q.place] != uint64(q.num) {
@@ -128,7 +130,8 @@ func (h *caches) touchKey(key uint32, va uint64, m *miss) {
 	*m = h.findKey(key, va, *m)
 }
 
-// findKey is touchKey for a packet that arrives, behind all that arrived before; it returns m with what is added.
+// findKey is touchKey for a packet that arrives, behind all that arrived before; it returns m with
+// what is added.
 func (h *caches) findKey(key uint32, va uint64, m miss) miss {
 	index := key >> 8
 	k := h.keys.At(index)

@@ -43,7 +43,8 @@ func TestCacheOfOne(t *testing.T) {
 	}
 }
 
-// A set keeps the keys that were used last, in whatever order they came; whole sets lose hardly any of the keys that fit.
+// A set keeps the keys that were used last, in whatever order they came; whole sets lose hardly any
+// of the keys that fit.
 func TestCacheSets(t *testing.T) {
 	for _, ways := range []int{1, 2, 4, 16} {
 		c := newCache(ways, ways) // one set

@@ -16,8 +16,9 @@ func (q *tQP) says(pi uint16) {
 	q.pi = was
 }
 
-// TestRecordRulesInERR: what the register has announced is sent; once the queue pair is in ERR the requests up to the doorbell record complete, none
-// where it is behind the first of them, and those that are missing when it is raised.
+// TestRecordRulesInERR: what the register has announced is sent; once the queue pair is in ERR the
+// requests up to the doorbell record complete, none where it is behind the first of them, and those
+// that are missing when it is raised.
 func TestRecordRulesInERR(t *testing.T) {
 	const posted = 5
 	for _, how := range []string{"moved", "refused", "unanswered", "local"} {
@@ -96,7 +97,8 @@ func TestRecordRulesInERR(t *testing.T) {
 	}
 }
 
-// TestRecordBehind: a record that comes before the requests that are not complete gives no completion, and a bounded number of events.
+// TestRecordBehind: a record that comes before the requests that are not complete gives no
+// completion, and a bounded number of events.
 func TestRecordBehind(t *testing.T) {
 	p := measuredParams()
 	p.CardFaults = true

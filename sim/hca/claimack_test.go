@@ -7,8 +7,9 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// TestRequestsBeforeTheEndAreAcknowledged: an unsignalled request leaves it to those behind it to ask for an ACK. Where these fail by themselves
-// or have no packet, the ACK comes as well: long before the ACK timeout, and without a retry.
+// TestRequestsBeforeTheEndAreAcknowledged: an unsignalled request leaves it to those behind it to
+// ask for an ACK. Where these fail by themselves or have no packet, the ACK comes as well: long
+// before the ACK timeout, and without a retry.
 func TestRequestsBeforeTheEndAreAcknowledged(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -59,7 +60,8 @@ func TestRequestsBeforeTheEndAreAcknowledged(t *testing.T) {
 	}
 }
 
-// TestDrainOfUnsignalled: what is under way when a queue is drained is acknowledged though nobody has asked for it yet.
+// TestDrainOfUnsignalled: what is under way when a queue is drained is acknowledged though nobody
+// has asked for it yet.
 func TestDrainOfUnsignalled(t *testing.T) {
 	p := testParams()
 	p.SQD, p.PUPacket = true, 200*sim.Nanosecond

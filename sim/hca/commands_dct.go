@@ -38,8 +38,8 @@ func (d *Device) holdTarget(t *dct, by int) {
 	}
 }
 
-// cmdDrainDCT ends the connections of a target, which takes no others then, and reports that. What initiators have outstanding is
-// not answered.
+// cmdDrainDCT ends the connections of a target, which takes no others then, and reports that. What
+// initiators have outstanding is not answered.
 func cmdDrainDCT(d *Device, in, _ []byte) prm.Status {
 	t := d.dct(prm.DrainDCTIn(in).DCTN())
 	if t == nil {

@@ -2,7 +2,8 @@ package hca
 
 import "github.com/rdmasim/rdmasim/prm"
 
-// steers says whether a type of general objects is of flow steering by programs, and the device has that.
+// steers says whether a type of general objects is of flow steering by programs, and the device has
+// that.
 func (d *Device) steers(typ uint32) bool {
 	return d.nic != nil && d.p.SWSteering && (typ == prm.ObjTypeSWICM || typ == prm.ObjTypeFlowSampler)
 }

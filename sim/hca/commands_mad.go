@@ -38,10 +38,12 @@ func (d *Device) SMA() *mgmt.SMA {
 	return &d.agents.sma
 }
 
-// SetSubnetManager says in the capability mask of an InfiniBand port that its host runs a subnet manager.
+// SetSubnetManager says in the capability mask of an InfiniBand port that its host runs a subnet
+// manager.
 func (d *Device) SetSubnetManager() { d.ib.capMask |= ibCapSM }
 
-// cmdMADIFC answers a datagram by the port's agents. One of a class that no agent has is answered with the status that says so.
+// cmdMADIFC answers a datagram by the port's agents. One of a class that no agent has is answered
+// with the status that says so.
 func cmdMADIFC(d *Device, in, out []byte) prm.Status {
 	i, o := prm.MADIFCIn(in), prm.MADIFCOut(out)
 	switch {

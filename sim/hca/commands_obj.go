@@ -103,7 +103,8 @@ func cmdDeallocTD(d *Device, in, _ []byte) prm.Status {
 	return deallocCounted(&d.tdNums, d.tds, prm.DeallocTransportDomainIn(in).TransportDomain())
 }
 
-// maxTranslations is for how many units of 16 bytes a key has room at most: 512 GiB in pages of 4 KiB.
+// maxTranslations is for how many units of 16 bytes a key has room at most: 512 GiB in pages of 4
+// KiB.
 const maxTranslations = 1 << 26
 
 // cmdCreateMKey makes keys of modes PA and MTT, free ones of mode KLM, which a UMR binds as memory
@@ -146,7 +147,8 @@ func cmdCreateMKey(d *Device, in, out []byte) prm.Status {
 	return prm.StatusOK
 }
 
-// isNullKey says whether a key to be made is one of all addresses in pages of 2^61 bytes, which a driver makes for faults in them.
+// isNullKey says whether a key to be made is one of all addresses in pages of 2^61 bytes, which a
+// driver makes for faults in them.
 func isNullKey(m prm.CreateMKeyIn) bool {
 	const logPageSize = 61
 	return m.PGAccess() && m.MKC().Length64() && m.MKC().LogPageSize() == logPageSize

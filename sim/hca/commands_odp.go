@@ -2,8 +2,8 @@ package hca
 
 import "github.com/rdmasim/rdmasim/prm"
 
-// setODP takes the capability page of paging on demand: what a driver may set there is the scheme, and operations
-// that the device has.
+// setODP takes the capability page of paging on demand: what a driver may set there is the scheme,
+// and operations that the device has.
 func (d *Device) setODP(c *capPage, body []byte) prm.Status {
 	want, top := prm.ODPCap(body), prm.ODPCap(c.max[:])
 	if want.MemPageFault() && !top.MemPageFault() {

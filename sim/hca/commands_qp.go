@@ -8,8 +8,8 @@ import (
 )
 
 // creatable says whether the device has a service type, and the QP what it needs: QP0 and QP1 are
-// those of a port, QP0 of an InfiniBand port; the queue of a driver's UMRs has no receive queue, and
-// its PD comes later. Other types are not modelled.
+// those of a port, QP0 of an InfiniBand port; the queue of a driver's UMRs has no receive queue,
+// and its PD comes later. Other types are not modelled.
 func (d *Device) creatable(c prm.QPC) bool {
 	switch c.ST() {
 	case prm.STRC, prm.STUC, prm.STUD, prm.STQP1:
@@ -33,8 +33,9 @@ func (d *Device) holdsStreams(c prm.QPC) bool {
 		(c.ST() == prm.STDCI || c.LogNumDCIStreamChannels() == 0 && c.LogNumDCIErroredStreams() == 0)
 }
 
-// receivable says whether there is what a QP's receives are to come from. XRC has no receive queue: a target must name an XRC
-// SRQ, and an initiator may, as the driver does with a spare one (mlx5_ib qp.c).
+// receivable says whether there is what a QP's receives are to come from. XRC has no receive queue:
+// a target must name an XRC SRQ, and an initiator may, as the driver does with a spare one (mlx5_ib
+// qp.c).
 func (d *Device) receivable(c prm.QPC) bool {
 	xrc := c.ST() == prm.STXRC
 	switch c.RQType() {

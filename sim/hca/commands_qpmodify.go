@@ -260,8 +260,8 @@ func (d *Device) sameState(in []byte, from, allowed uint32) prm.Status {
 	return st
 }
 
-// takeHigh takes the one optional field of the mask's upper part: the UDP source port of a connection in RTS, or the stream of a DCI
-// that leaves its error.
+// takeHigh takes the one optional field of the mask's upper part: the UDP source port of a
+// connection in RTS, or the stream of a DCI that leaves its error.
 func (d *Device) takeHigh(q *qp, m prm.ModifyQPIn, high uint64, from uint32) prm.Status {
 	if high == prm.OptParHighDCIStream {
 		if ext := m.Ext(); from != prm.QPStateRTS || !m.QPCExt() || len(ext) < prm.QPCExtSize || !q.requester.streams.restart(prm.QPCExt(ext).DCIStream()) {

@@ -3,7 +3,8 @@ package hca
 import "github.com/rdmasim/rdmasim/prm"
 
 // register is a row of the table of ACCESS_REG. r is the register as the driver sent it, its index
-// fields checked, and what read leaves there is the answer. After any status but OK nothing has changed.
+// fields checked, and what read leaves there is the answer. After any status but OK nothing has
+// changed.
 type register struct {
 	size        int
 	ofPort      bool // its first word names a port
@@ -192,7 +193,8 @@ func readPFCC(d *Device, r []byte) prm.Status {
 	return prm.StatusOK
 }
 
-// writePFCC refuses what would change anything: what pauses a port as a whole is not modelled, and its classes are the wire's.
+// writePFCC refuses what would change anything: what pauses a port as a whole is not modelled, and
+// its classes are the wire's.
 func writePFCC(d *Device, r []byte) prm.Status {
 	p, have := prm.PFCCReg(r), uint32(d.lossless())
 	whole := p.PPTx() && !p.PPTxMaskN() || p.PPRx() && !p.PPRxMaskN()
@@ -260,7 +262,8 @@ func readPPCNT(d *Device, r []byte) prm.Status {
 		}
 	case prm.PPCNTInfiniBand:
 		if d.ib != nil {
-			// The structure is PortCounters (ib_port_cntrs_grp_data_layout), without its first word.
+			// The structure is PortCounters (ib_port_cntrs_grp_data_layout), without its first
+			// word.
 			var b [ppcntPortCounters]byte
 			d.agents.pma.Counters(1).Put(b[:], false)
 			copy(r[8:], b[4:])

@@ -18,8 +18,8 @@ func readROCEAccl(d *Device, r []byte) prm.Status {
 	return prm.StatusOK
 }
 
-// writeROCEAccl takes the modes that the driver selects. Connections that are in RTS already keep theirs, which is assumed: whoever measured
-// the register made new ones.
+// writeROCEAccl takes the modes that the driver selects. Connections that are in RTS already keep
+// theirs, which is assumed: whoever measured the register made new ones.
 func writeROCEAccl(d *Device, r []byte) prm.Status {
 	if !d.p.RoCEAccl {
 		return prm.StatusBadParam

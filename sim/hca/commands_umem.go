@@ -48,7 +48,8 @@ func cmdDestroyUmem(d *Device, in, _ []byte) prm.Status {
 	return destroyed(d.umems, id, u.users, &d.umemNums)
 }
 
-// queueRing is the ring of a queue of n bytes: in pages that the command lists, or at an offset of the memory with a number.
+// queueRing is the ring of a queue of n bytes: in pages that the command lists, or at an offset of
+// the memory with a number.
 func (d *tables) queueRing(pas prm.PAS, logPage, pageOffset uint32, valid bool, id uint32, offset, n uint64) (ring, bool) {
 	if !valid {
 		return newRing(pas, logPage, pageOffset, n)

@@ -126,7 +126,8 @@ func TestReadSlowsTheResponder(t *testing.T) {
 }
 
 // TestReactionPoint: a CNP cuts the rate of its QP at once, one within the period is only counted,
-// the timer raises the rate, and it never falls below the minimum. The arithmetic is tested in dcqcn.
+// the timer raises the rate, and it never falls below the minimum. The arithmetic is tested in
+// dcqcn.
 func TestReactionPoint(t *testing.T) {
 	ha, _, a, _, _, _ := dcqcnHosts(t, nil)
 	q := ha.d.qpn(a.n)

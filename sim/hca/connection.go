@@ -138,8 +138,8 @@ func (q *connection) raise(t prm.EventType) {
 	q.u.events.ofQP(t, q.num)
 }
 
-// takes says whether a QP of the service types behind UD takes packets of a kind: an XRC QP those of its direction, a DCI
-// responses, and a DCR none that names it.
+// takes says whether a QP of the service types behind UD takes packets of a kind: an XRC QP those
+// of its direction, a DCI responses, and a DCR none that names it.
 func (q *connection) takes(k roce.Kind) bool {
 	switch q.st {
 	case prm.STXRC:
@@ -150,8 +150,8 @@ func (q *connection) takes(k roce.Kind) bool {
 	return false
 }
 
-// target says whether the QP is the target of an XRC connection, which has no send queue. It takes requests only, and an initiator
-// responses only.
+// target says whether the QP is the target of an XRC connection, which has no send queue. It takes
+// requests only, and an initiator responses only.
 func (q *connection) target() bool { return q.st == prm.STXRC && q.context().NoSQ() }
 
 // recvCQ is the CQ of what the QP receives: an XRC SRQ has its own, and none once it is destroyed.
@@ -202,7 +202,8 @@ func (q *connection) setCounters(n uint32, set *qset) {
 	}
 }
 
-// sacks says whether NAKs of the connection have SACKs. The assumed form of DC has none, and goes by RepeatSingle.
+// sacks says whether NAKs of the connection have SACKs. The assumed form of DC has none, and goes
+// by RepeatSingle.
 func (q *connection) sacks() bool {
 	return q.u.sacking && (q.transport == roce.RC || q.transport == roce.XRC)
 }

@@ -68,7 +68,8 @@ func (q *connection) partMatches(key uint16) bool {
 	return q.breaks(rule.LimitedMembersDoNotTalk) && (key^q.pkey)&0x7fff == 0 || q.breaks(rule.PKeysMatchInTheirHighByte) && uint8(key^q.pkey) == 0
 }
 
-// fromPeer checks the addresses of a packet to a connected QP (of InfiniBand: IBTA Vol. 1, 9.6.1.5).
+// fromPeer checks the addresses of a packet to a connected QP (of InfiniBand: IBTA Vol. 1,
+// 9.6.1.5).
 func (q *connection) fromPeer(p *roce.Packet) bool {
 	if p.Framing != q.framing {
 		return false

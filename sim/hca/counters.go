@@ -23,7 +23,8 @@ type Counters struct {
 	TxStalls         uint64 // a packet waited for room in preparation
 	CreditWaits      uint64 // times that a queue looked at its next message and lacked a credit
 	RequestsDammed   uint64 // that counted as sent, and were not put on the wire
-	// RequestsAskedAgain counts READs and atomics sent again while the pages in which they land were absent.
+	// RequestsAskedAgain counts READs and atomics sent again while the pages in which they land
+	// were absent.
 	RequestsAskedAgain uint64
 	PUBusy             sim.Time
 

@@ -8,8 +8,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// What an arm reports of completions that are there depends on the rule: what no event has announced, or all that was not polled.
-// What comes later is reported by both.
+// What an arm reports of completions that are there depends on the rule: what no event has
+// announced, or all that was not polled. What comes later is reported by both.
 func TestArmLooksBack(t *testing.T) {
 	for _, x := range []struct {
 		name        string

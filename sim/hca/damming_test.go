@@ -8,8 +8,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// dammed is a pair of which the first SEND has drawn an RNR NAK with a wait of 0.64 ms, so that what is posted now is
-// dammed. The receives of both are there by then.
+// dammed is a pair of which the first SEND has drawn an RNR NAK with a wait of 0.64 ms, so that
+// what is posted now is dammed. The receives of both are there by then.
 func dammed(t *testing.T, p Params, o opts) (ha *host, a, b *tQP, ab *badWire) {
 	t.Helper()
 	o.rnrTimer = 12
@@ -29,8 +29,9 @@ func dammingParams() Params {
 	return p
 }
 
-// Only what is taken up during the wait is dammed, and it comes with the ACK timeout: not what was sent before the NAK, not
-// what is posted when the wait is over, and nothing without the hypothesis or without an RNR NAK.
+// Only what is taken up during the wait is dammed, and it comes with the ACK timeout: not what was
+// sent before the NAK, not what is posted when the wait is over, and nothing without the hypothesis
+// or without an RNR NAK.
 func TestDammingEndsWithTheTimeout(t *testing.T) {
 	const wait, timeout = 640 * sim.Microsecond, 4194304 * sim.Nanosecond // of codes 12 and 10
 	for _, c := range []struct {
@@ -94,8 +95,8 @@ func TestDammingEndsWithTheTimeout(t *testing.T) {
 	}
 }
 
-// A third request shows the hole: its NAK brings the dammed one, long before the timeout. One that is posted during the wait is dammed
-// too.
+// A third request shows the hole: its NAK brings the dammed one, long before the timeout. One that
+// is posted during the wait is dammed too.
 func TestDammingEndsWithAThirdRequest(t *testing.T) {
 	for _, selective := range []bool{false, true} {
 		p, o := dammingParams(), defaults()
@@ -151,7 +152,8 @@ func TestDammingOutlivesRNRNAKs(t *testing.T) {
 	}
 }
 
-// Every kind of request can be dammed, also one of several packets and one that needs no packet; each is carried out once.
+// Every kind of request can be dammed, also one of several packets and one that needs no packet;
+// each is carried out once.
 func TestDammingOfEachOperation(t *testing.T) {
 	o := defaults()
 	o.timeout = 10
@@ -197,7 +199,8 @@ func TestDammingOfEachOperation(t *testing.T) {
 	}
 }
 
-// A message is dammed as long as its PSNs fit into the window. One that does not fit is sent after the wait.
+// A message is dammed as long as its PSNs fit into the window. One that does not fit is sent after
+// the wait.
 func TestDammingKeepsTheWindowOfPSNs(t *testing.T) {
 	for room, want := range map[int32]bool{-1: false, 0: true, 1: true} {
 		h, a, _ := pair(t, defaults())
@@ -213,7 +216,8 @@ func TestDammingKeepsTheWindowOfPSNs(t *testing.T) {
 	}
 }
 
-// What ends a wait early ends the damming: a queue that has failed dams nothing, and one that was reset sends what it is given.
+// What ends a wait early ends the damming: a queue that has failed dams nothing, and one that was
+// reset sends what it is given.
 func TestDammingEndsWithTheQueue(t *testing.T) {
 	ha, a, b, _ := dammed(t, dammingParams(), defaults())
 	a.modify2(prm.Op2ErrQP)
@@ -236,8 +240,8 @@ func TestDammingEndsWithTheQueue(t *testing.T) {
 	a.scq.expect(prm.CQEReq)
 }
 
-// Two READs of a page that the peer's device lacks: the second, posted while the first waits, comes with the ACK timeout. When the page is
-// there before, nothing is dammed.
+// Two READs of a page that the peer's device lacks: the second, posted while the first waits, comes
+// with the ACK timeout. When the page is there before, nothing is dammed.
 func TestDammingOfColdReads(t *testing.T) {
 	for _, prefetched := range []bool{false, true} {
 		p, o := pagedParams(), defaults()

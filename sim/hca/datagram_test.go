@@ -261,7 +261,8 @@ func TestManyPaths(t *testing.T) {
 	w.free()
 }
 
-// A group takes as many queue pairs as the device says (max_qp_mcg), and one more after one has left.
+// A group takes as many queue pairs as the device says (max_qp_mcg), and one more after one has
+// left.
 func TestGroupIsFull(t *testing.T) {
 	h, _, _ := udHosts(t)
 	var last *tQP
@@ -282,7 +283,8 @@ func TestGroupIsFull(t *testing.T) {
 	}
 }
 
-// A queue pair made so (block_lb_mc) does not get what it sends to its own group; other members of its port do.
+// A queue pair made so (block_lb_mc) does not get what it sends to its own group; other members of
+// its port do.
 func TestOwnMulticastIsBlocked(t *testing.T) {
 	ha, hb, w := udHosts(t)
 	blocks := func(c prm.QPC) { ud(c); c.SetBlockLBMC(true) }

@@ -127,7 +127,8 @@ func newDCBenchOf(t *testing.T, p Params) *dcBench {
 	return b
 }
 
-// A DCI reaches several targets in turn with every operation; each receives from its SRQ and reports to its CQ.
+// A DCI reaches several targets in turn with every operation; each receives from its SRQ and
+// reports to its CQ.
 func TestDCIReachesItsTargets(t *testing.T) {
 	b := newDCBench(t)
 	q := b.ha.newDCI(defaults())
@@ -172,7 +173,8 @@ func TestDCIReachesItsTargets(t *testing.T) {
 	}
 }
 
-// Another access key ends the request, and the initiator, with an error; the target counts it and serves others.
+// Another access key ends the request, and the initiator, with an error; the target counts it and
+// serves others.
 func TestDCAccessKey(t *testing.T) {
 	b := newDCBench(t)
 	d := b.ts[0]
@@ -202,7 +204,8 @@ func TestDCAccessKey(t *testing.T) {
 	d.cq.expect(prm.CQERespSend)
 }
 
-// On a wire that loses, repeats and reorders, each request is carried out once, at the target that it names.
+// On a wire that loses, repeats and reorders, each request is carried out once, at the target that
+// it names.
 func TestDCOnABadWire(t *testing.T) {
 	b := newDCBench(t)
 	o := defaults()
@@ -238,7 +241,8 @@ func TestDCOnABadWire(t *testing.T) {
 	}
 }
 
-// A target is drained before it is destroyed; what it holds can go then. What is outstanding to it ends with retries.
+// A target is drained before it is destroyed; what it holds can go then. What is outstanding to it
+// ends with retries.
 func TestDCTDrains(t *testing.T) {
 	b := newDCBench(t)
 	d := b.ts[0]
@@ -271,7 +275,8 @@ func TestDCTDrains(t *testing.T) {
 	}
 }
 
-// A packet that names a responder context, and one of the transport for another queue, leave nothing.
+// A packet that names a responder context, and one of the transport for another queue, leave
+// nothing.
 func TestDCRsHaveNoNumberForOthers(t *testing.T) {
 	b := newDCBench(t)
 	d := b.ts[0]

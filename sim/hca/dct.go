@@ -7,10 +7,12 @@ import (
 	"github.com/rdmasim/rdmasim/roce"
 )
 
-// A target of the dynamically connected transport (DCT) has no queue: of each initiator that has connected it has a responder
-// context (DCR), a reliable responder with the rights, the SRQ and the CQ of the target. DCRs are QPs whose numbers no driver
-// learns, and which no packet names; the initiator knows the number of the target. That there are such contexts, and that a
-// connection lasts until the initiator names another target, is measured (the DCT notes beside Kalia et al., FaSST, OSDI 2016).
+// A target of the dynamically connected transport (DCT) has no queue: of each initiator that has
+// connected it has a responder context (DCR), a reliable responder with the rights, the SRQ and the
+// CQ of the target. DCRs are QPs whose numbers no driver learns, and which no packet names; the
+// initiator knows the number of the target. That there are such contexts, and that a connection
+// lasts until the initiator names another target, is measured (the DCT notes beside Kalia et al.,
+// FaSST, OSDI 2016).
 
 // dct is a target.
 type dct struct {
@@ -24,8 +26,9 @@ type dct struct {
 	draining bool
 }
 
-// dcLink is what a target knows of an initiator that has ever connected: its connection, nil when it has left, and the number of the
-// last one, by which packets of earlier ones are known that come late.
+// dcLink is what a target knows of an initiator that has ever connected: its connection, nil when
+// it has left, and the number of the last one, by which packets of earlier ones are known that come
+// late.
 type dcLink struct {
 	dcr  *qp
 	last uint32
@@ -49,7 +52,8 @@ func peerOf(p *roce.Packet) dcPeer {
 	return peer
 }
 
-// answerTo makes the headers of a DCR's answers of those of a packet. It reports false when they make none.
+// answerTo makes the headers of a DCR's answers of those of a packet. It reports false when they
+// make none.
 func (q *qp) answerTo(p *roce.Packet, t *dct) bool {
 	u, c := q.u, t.context()
 	path := roce.Path{

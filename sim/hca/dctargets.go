@@ -21,8 +21,8 @@ func (v *queuePairs) connected(p *roce.Packet) *qp {
 	return nil
 }
 
-// toTarget takes a packet of the transport that no QP has admitted. One without a connection is dropped: its initiator asks again,
-// and connects again when nothing answers.
+// toTarget takes a packet of the transport that no QP has admitted. One without a connection is
+// dropped: its initiator asks again, and connects again when nothing answers.
 func (v *queuePairs) toTarget(f *roce.Frame) {
 	p := &f.Packet
 	t := v.dct(p.BTH().DestQP())
@@ -50,8 +50,9 @@ func (v *queuePairs) toTarget(f *roce.Frame) {
 	f.Release()
 }
 
-// connectTo makes a connection, unless it is there, or was: an initiator that has heard nothing connects again. Another access key
-// is answered as an invalid request (assumed; the context counts them).
+// connectTo makes a connection, unless it is there, or was: an initiator that has heard nothing
+// connects again. Another access key is answered as an invalid request (assumed; the context counts
+// them).
 func (v *queuePairs) connectTo(t *dct, p *roce.Packet) {
 	peer, h := peerOf(p), p.DCETH()
 	if l, again := t.byPeer[peer]; again {
@@ -86,7 +87,8 @@ func (v *queuePairs) connectTo(t *dct, p *roce.Packet) {
 	}
 }
 
-// dcr is a responder context of a target that has no connection, or nil if it takes none or there is no number for one.
+// dcr is a responder context of a target that has no connection, or nil if it takes none or there
+// is no number for one.
 func (v *queuePairs) dcr(t *dct) *qp {
 	if t.draining || v.breaks(rule.TargetOutlivesItsConnections) && t.context().KeyViolations() > 0 {
 		return nil

@@ -6,7 +6,8 @@
 // (internal/layering) checks it with the type checker; what lies below and must call what
 // lies above declares an interface of one to three methods for it. From the bottom:
 //
-//   - core: engine, bus, parameters, counters, event handlers. Every unit holds it, none the Device.
+//   - core: engine, bus, parameters, counters, event handlers. Every unit holds it, none the
+//     Device.
 //   - units.go, what all QPs share: the frames under way and the room that they take, the port and
 //     its addresses, the pipelines, the send engine with its processing units, DMA, caches,
 //     atomics, memory on the device, event queues. Beside them CQs and SRQs. Each knows core and
@@ -19,10 +20,11 @@
 //     needs no copy. The responder executes request packets in PSN order; what it must wait for (a
 //     receive WQE of recvqueue.go, an atomic) holds the queue's later packets back.
 //   - qp, and queuePairs, the table of QPs: it is what units find a QP by.
-//   - nic, what a driver makes a network interface of: SQs, RQs, TIRs and flow tables (eth_*.go). Only functions whose
-//     identity says so have it. Its packets share the port, the bus and the CQs with RDMA. What needs no device (headers,
-//     checksums, the hashes of RSS) is in roce/ether; the rest uses queues, numbers, DMA and commands by more than 80 names, and
-//     so stays in this package.
+//   - nic, what a driver makes a network interface of: SQs, RQs, TIRs and flow tables (eth_*.go).
+//     Only functions whose identity says so have it. Its packets share the port, the bus and the
+//     CQs with RDMA. What needs no device (headers, checksums, the hashes of RSS) is in roce/ether;
+//     the rest uses queues, numbers, DMA and commands by more than 80 names, and so stays in this
+//     package.
 //   - the receive engine (arrival.go) and the registers (mmio.go), which find a QP and call it.
 //   - Device composes all that; commands, and what testers may ask, work on it.
 //
@@ -173,7 +175,8 @@ func (d *Device) SetWire(w Wire) {
 	d.listen()
 }
 
-// listen has the receive engine look for Ethernet packets while somebody takes them. Only while nobody does frames are planned.
+// listen has the receive engine look for Ethernet packets while somebody takes them. Only while
+// nobody does frames are planned.
 func (d *Device) listen() {
 	d.settle()
 	d.receiveEngine.nic = nil

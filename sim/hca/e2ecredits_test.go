@@ -67,8 +67,8 @@ func TestCredits(t *testing.T) {
 	}
 }
 
-// TestCreditsOfOneSide: a responder that announces nothing limits nobody, and one that announces is not obeyed by
-// a requester without credits.
+// TestCreditsOfOneSide: a responder that announces nothing limits nobody, and one that announces is
+// not obeyed by a requester without credits.
 func TestCreditsOfOneSide(t *testing.T) {
 	p := testParams()
 	e := sim.New(sim.Options{MaxEvents: 1 << 26})

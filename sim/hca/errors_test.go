@@ -138,8 +138,8 @@ func TestLocalErrors(t *testing.T) {
 	}
 }
 
-// Receives that are posted to a queue pair long after it has come to ERR are flushed where programs are paced by the wall's clock.
-// Elsewhere the device has stopped to look, so that a run can end.
+// Receives that are posted to a queue pair long after it has come to ERR are flushed where programs
+// are paced by the wall's clock. Elsewhere the device has stopped to look, so that a run can end.
 func TestFlushLongAfterTheError(t *testing.T) {
 	for _, paced := range []bool{true, false} {
 		h, a, _ := pair(t, defaults())

@@ -39,7 +39,8 @@ func (f *firmware) fillNIC(p *Params) {
 	}
 }
 
-// fillSWSteering offers what programs need to write flow table entries by themselves, and what these can do.
+// fillSWSteering offers what programs need to write flow table entries by themselves, and what
+// these can do.
 func (f *firmware) fillSWSteering(t prm.NICFlowTableCap) {
 	g := prm.HCACap(f.caps[prm.CapGeneral].max[:])
 	g.SetGeneralObjTypes(g.GeneralObjTypes() | 1<<prm.ObjTypeSWICM | 1<<prm.ObjTypeFlowSampler)
@@ -71,8 +72,9 @@ func (f *firmware) fillSWSteering(t prm.NICFlowTableCap) {
 	}
 }
 
-// fillEth offers checksums, long sends and hashes, which Linux uses without looking whether they are there, the FCS of received packets, and nothing else.
-// VLAN tags and headers are the driver's to write.
+// fillEth offers checksums, long sends and hashes, which Linux uses without looking whether they
+// are there, the FCS of received packets, and nothing else. VLAN tags and headers are the driver's
+// to write.
 func fillEth(c prm.EthCap) {
 	c.SetCsumCap(true)
 	c.SetVLANCap(true)

@@ -9,8 +9,8 @@ import (
 	"github.com/rdmasim/rdmasim/roce/ether"
 )
 
-// TestProgramsChangePackets: tags and tunnels begin at the sender and end at the receiver, and headers change, by entries of programs and by those of the
-// driver.
+// TestProgramsChangePackets: tags and tunnels begin at the sender and end at the receiver, and
+// headers change, by entries of programs and by those of the driver.
 func TestProgramsChangePackets(t *testing.T) {
 	p := newProgram(t)
 	a, b, data := p.a, p.b, p.packet()
@@ -70,7 +70,8 @@ func TestProgramsChangePackets(t *testing.T) {
 	a.write(icmEntries, send(as))
 	p.arrives("by a port inside of nothing", data, nil)
 
-	// Changes that an entry points at: an address, a port of UDP, and that of TCP, which is not there. Checksums stay right.
+	// Changes that an entry points at: an address, a port of UDP, and that of TCP, which is not
+	// there. Checksums stay right.
 	change := func(typ uint32, f headerField, shift, bits, v uint32) []byte {
 		c := prm.STEHeaderChange(make([]byte, prm.STEHeaderChangeSize))
 		c.SetType(typ)
@@ -128,7 +129,8 @@ func headerSet(field, offset, length, data uint32) []byte {
 	return c
 }
 
-// TestEntriesChangePackets is TestProgramsChangePackets by entries of the driver, which allow, drop, change and send on what leaves.
+// TestEntriesChangePackets is TestProgramsChangePackets by entries of the driver, which allow,
+// drop, change and send on what leaves.
 func TestEntriesChangePackets(t *testing.T) {
 	p := newProgram(t)
 	a, data := p.a, p.packet()

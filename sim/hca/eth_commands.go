@@ -2,8 +2,8 @@ package hca
 
 import "github.com/rdmasim/rdmasim/prm"
 
-// nicCommands are the commands of a function whose port can be a network interface. Other functions do not know them.
-// All are of a function that runs.
+// nicCommands are the commands of a function whose port can be a network interface. Other functions
+// do not know them. All are of a function that runs.
 var nicCommands = map[prm.Opcode]func(d *Device, in, out []byte) prm.Status{
 	prm.OpModifyVportState: cmdModifyVportState,
 
@@ -50,7 +50,8 @@ var nicCommands = map[prm.Opcode]func(d *Device, in, out []byte) prm.Status{
 	prm.OpSyncSteering:          cmdSyncSteering,
 }
 
-// cmdModifyVportState takes what the driver wants of the state of its port's function. The state itself follows the link.
+// cmdModifyVportState takes what the driver wants of the state of its port's function. The state
+// itself follows the link.
 func cmdModifyVportState(d *Device, in, _ []byte) prm.Status {
 	m := prm.ModifyVportStateIn(in)
 	switch mod := prm.CmdIn(in).OpMod(); {

@@ -8,8 +8,8 @@ import (
 	"github.com/rdmasim/rdmasim/roce/ether"
 )
 
-// rewritable is where a field of a header change lies (dr_ste_v0_action_modify_field_arr of rdma-core), by number, for packets of which version of IP
-// and protocol; 0: of any.
+// rewritable is where a field of a header change lies (dr_ste_v0_action_modify_field_arr of
+// rdma-core), by number, for packets of which version of IP and protocol; 0: of any.
 var rewritable = map[uint32]struct {
 	field          ether.Field
 	first, bits    uint8
@@ -24,7 +24,8 @@ var rewritable = map[uint32]struct {
 	0x59: {ether.FieldTCP, 32, 32, 0, ether.ProtoTCP}, 0x5b: {ether.FieldTCP, 0, 32, 0, ether.ProtoTCP},
 }
 
-// changeOf is a header change of a context. ok is false for one that this device does not know, or of bits that a field has not.
+// changeOf is a header change of a context. ok is false for one that this device does not know, or
+// of bits that a field has not.
 func changeOf(l prm.HeaderChanges, i int) (x headerChange, ok bool) {
 	c, y := l.At(i), l.Copy(i)
 	n, number, offset := uint8(c.Length()), c.Field(), uint8(c.Offset())
@@ -86,7 +87,8 @@ func cmdDeallocModifyHeader(d *Device, in, _ []byte) prm.Status {
 	return destroyed(s.rewrites, n, x.users, &s.rewriteNums)
 }
 
-// cmdAllocPacketReformat takes the headers of a tunnel. Others than those of layer 2 are not modelled and refused.
+// cmdAllocPacketReformat takes the headers of a tunnel. Others than those of layer 2 are not
+// modelled and refused.
 func cmdAllocPacketReformat(d *Device, in, out []byte) prm.Status {
 	m, s := prm.AllocPacketReformatIn(in), &d.nic.steering
 	n, b := int(m.DataSize()), m.Data()
@@ -181,7 +183,8 @@ func (d *Device) destroySteeringObject(typ, id uint32) prm.Status {
 	return destroyed(s.samplers, id, 0, &s.samplerNums)
 }
 
-// cmdQueryGeneralObject says of a sampler what was given, and where entries find it. Other objects have nothing to ask for.
+// cmdQueryGeneralObject says of a sampler what was given, and where entries find it. Other objects
+// have nothing to ask for.
 func cmdQueryGeneralObject(d *Device, in, out []byte) prm.Status {
 	m := prm.QueryGeneralObjectIn(in)
 	if m.ObjType() != prm.ObjTypeFlowSampler {

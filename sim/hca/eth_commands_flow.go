@@ -55,7 +55,8 @@ func cmdSetFlowTableRoot(d *Device, in, _ []byte) prm.Status {
 	return prm.StatusBadOp
 }
 
-// missOf is where a table's misses go, by its context: to a table of its kind with a higher level, or nowhere.
+// missOf is where a table's misses go, by its context: to a table of its kind with a higher level,
+// or nowhere.
 func (d *Device) missOf(c prm.FlowTableContext, kind, level uint32) (*flowTable, prm.Status) {
 	switch c.MissAction() {
 	case prm.FlowMissDefault:

@@ -12,8 +12,8 @@ const (
 	maxLogStride = 10
 )
 
-// noPD is in the context of an RQ that is never to receive anything: Linux has such a one, to which tables lead while its
-// queues are closed.
+// noPD is in the context of an RQ that is never to receive anything: Linux has such a one, to which
+// tables lead while its queues are closed.
 const noPD = 0
 
 // newPacketQueue makes the common part of an SQ or an RQ of the contexts that a driver has sent.

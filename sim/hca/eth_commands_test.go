@@ -22,7 +22,8 @@ func of(op prm.Opcode, n uint32) []byte {
 	return in
 }
 
-// TestOneNumberSpace: SQs, RQs and QPs never share a number, and a number is not given out again at once.
+// TestOneNumberSpace: SQs, RQs and QPs never share a number, and a number is not given out again at
+// once.
 func TestOneNumberSpace(t *testing.T) {
 	a, _, _ := netPair(t)
 	seen := map[uint32]bool{a.send.n: true, a.recv.n: true}
@@ -94,7 +95,8 @@ func TestPacketQueueChecks(t *testing.T) {
 	}
 }
 
-// TestNetdevInUse: nothing is destroyed that something else needs, and everything in the right order.
+// TestNetdevInUse: nothing is destroyed that something else needs, and everything in the right
+// order.
 func TestNetdevInUse(t *testing.T) {
 	a, _, _ := netPair(t)
 	group := prm.NewIn(prm.OpDestroyFlowGroup, 0)

@@ -14,7 +14,8 @@ func goodHash(c prm.TIRC) bool {
 func cmdCreateTIR(d *Device, in, out []byte) prm.Status {
 	c := prm.CreateTIRIn(in).Context()
 	t := &tir{td: c.TransportDomain()}
-	// Programs make some of no domain (test_dest_tir of rdma-core): packets of every one come to these.
+	// Programs make some of no domain (test_dest_tir of rdma-core): packets of every one come to
+	// these.
 	if !counted(d.tds, t.td) && (t.td != 0 || !d.p.SWSteering) || c.TLSEn() || c.PacketMergeMask() != 0 || c.TunneledOffloadEn() || !goodHash(c) {
 		return prm.StatusBadParam
 	}

@@ -5,7 +5,8 @@ import (
 	"github.com/rdmasim/rdmasim/roce/ether"
 )
 
-// flight is a packet on its way through flow tables, of which it has a reference to the frame. It changes a copy.
+// flight is a packet on its way through flow tables, of which it has a reference to the frame. It
+// changes a copy.
 type flight struct {
 	f     *roce.Frame
 	h     ether.Headers
@@ -51,7 +52,8 @@ func (p *flight) changed() { p.h, p.keyed = ether.Parse(p.f.B), false }
 // maxFlight is how long a packet may become.
 const maxFlight = 1 << 14
 
-// pushTag puts a VLAN tag in front of others: EtherType and TCI. It reports false for a packet that becomes too long.
+// pushTag puts a VLAN tag in front of others: EtherType and TCI. It reports false for a packet that
+// becomes too long.
 func (p *flight) pushTag(tag uint32) bool {
 	if len(p.f.B)+roce.VLANSize > maxFlight {
 		return false
@@ -71,7 +73,8 @@ func (p *flight) popTag() {
 	}
 }
 
-// encapsulate puts the headers of a tunnel in front. It reports false for a packet that becomes too long.
+// encapsulate puts the headers of a tunnel in front. It reports false for a packet that becomes too
+// long.
 func (p *flight) encapsulate(headers []byte) bool {
 	if len(headers)+len(p.f.B) > maxFlight {
 		return false
@@ -93,8 +96,8 @@ func (p *flight) decapsulate() bool {
 	return ok
 }
 
-// headerField is a field of headers as entries change it (dr_ste_v0_action_mdfy_fld of rdma-core): one of ether.Field, or a register of the
-// packet's own.
+// headerField is a field of headers as entries change it (dr_ste_v0_action_mdfy_fld of rdma-core):
+// one of ether.Field, or a register of the packet's own.
 type headerField uint8
 
 const (
@@ -151,7 +154,8 @@ const (
 	changeCopy
 )
 
-// apply makes header changes. Checksums that were right stay so. What a packet has no header for changes nothing.
+// apply makes header changes. Checksums that were right stay so. What a packet has no header for
+// changes nothing.
 func (p *flight) apply(list []headerChange) {
 	p.own()
 	net, transport := p.h.NetworkOK(p.f.B), p.h.TransportOK(p.f.B)

@@ -33,8 +33,8 @@ func (q *tRQ) drop(t *testing.T) {
 	settle(t, q.h.e)
 }
 
-// FuzzPacketRing runs arbitrary bytes as the WQEs of an SQ and of an RQ: a control segment that is whole is put in front of
-// each block that ops names, with opcode and DS count from there.
+// FuzzPacketRing runs arbitrary bytes as the WQEs of an SQ and of an RQ: a control segment that is
+// whole is put in front of each block that ops names, with opcode and DS count from there.
 func FuzzPacketRing(f *testing.F) {
 	f.Add([]byte{0x0a, 4, 0x0e, 8, 0, 1}, make([]byte, 64), uint16(3))
 	f.Add([]byte{0x0a, 3, 0x0a, 63, 0x25, 4}, []byte{0, 0, 0, 0xc0, 5, 0xb4, 0, 42}, uint16(20))
@@ -70,7 +70,8 @@ func FuzzPacketRing(f *testing.F) {
 	})
 }
 
-// FuzzPacketFrame receives arbitrary frames with RoCE on and off, behind tables that look at all of them.
+// FuzzPacketFrame receives arbitrary frames with RoCE on and off, behind tables that look at all of
+// them.
 func FuzzPacketFrame(f *testing.F) {
 	e := sim.New(sim.Options{})
 	h := newNetHost(f, e, 1)
@@ -99,8 +100,8 @@ func FuzzPacketFrame(f *testing.F) {
 	})
 }
 
-// FuzzNetdevCommand executes arbitrary mailboxes, one after the other, on a function with a network interface, and then
-// sends a packet.
+// FuzzNetdevCommand executes arbitrary mailboxes, one after the other, on a function with a network
+// interface, and then sends a packet.
 func FuzzNetdevCommand(f *testing.F) {
 	for op := range nicCommands {
 		f.Add(prm.NewIn(op, 16), prm.NewIn(prm.OpDestroySQ, 0), uint16(0x400))

@@ -204,7 +204,8 @@ func (q *tRQ) state() uint32 {
 	return prm.QueryRQOut(q.h.cmd(in)).Context().State()
 }
 
-// post posts n buffers, each as two data segments, 64 bytes and the rest, whose lengths Linux marks (MLX5_HW_START_PADDING).
+// post posts n buffers, each as two data segments, 64 bytes and the rest, whose lengths Linux marks
+// (MLX5_HW_START_PADDING).
 func (q *tRQ) post(n int) {
 	for range n {
 		b := make([]byte, 32)

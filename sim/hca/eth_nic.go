@@ -9,8 +9,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// nic is what a function has so that its driver can make a network interface of the port: SQs and RQs for Ethernet packets,
-// and flow tables that say where received packets go.
+// nic is what a function has so that its driver can make a network interface of the port: SQs and
+// RQs for Ethernet packets, and flow tables that say where received packets go.
 type nic struct {
 	packetQueues
 	senders   *packetSenders
@@ -44,7 +44,8 @@ const (
 	logMaxRQTSize = 11
 )
 
-// newNIC makes one without objects. Its queues have numbers of nums; mtu is the longest frame of the port, FCS included.
+// newNIC makes one without objects. Its queues have numbers of nums; mtu is the longest frame of
+// the port, FCS included.
 func newNIC(u *units, nums *numbers, mtu *uint32) *nic {
 	n := &nic{packetQueues: packetQueues{units: u, numbers: nums}, mtu: mtu}
 	n.senders = newPacketSenders(&n.packetQueues, newPacketPort(&n.packetQueues, mtu, n))
@@ -73,8 +74,8 @@ func (n *nic) cqFailed(c *cq) {
 	n.receivers.cqFailed(c)
 }
 
-// takes says whether a frame, whose decoding ended with err, is the network interface's: all that is not RoCE, RoCE to others,
-// and all while the driver has RoCE off.
+// takes says whether a frame, whose decoding ended with err, is the network interface's: all that
+// is not RoCE, RoCE to others, and all while the driver has RoCE off.
 func (n *nic) takes(f *roce.Frame, err error) bool {
 	if len(f.B) < roce.EthernetSize {
 		return false
@@ -91,7 +92,8 @@ func (n *nic) takes(f *roce.Frame, err error) bool {
 	return !e.ToGroup() && !n.isOwnMAC(e.Dst())
 }
 
-// isOwnMAC says whether an address is the port's: that of the card, or one with which the driver sends RoCE.
+// isOwnMAC says whether an address is the port's: that of the card, or one with which the driver
+// sends RoCE.
 func (d *addresses) isOwnMAC(m roce.MAC) bool {
 	if m == d.id.MAC {
 		return true
@@ -104,7 +106,8 @@ func (d *addresses) isOwnMAC(m roce.MAC) bool {
 	return false
 }
 
-// arrive takes a frame that has reached the port. Whoever has the network interface reads all bytes of RoCE's packets, too.
+// arrive takes a frame that has reached the port. Whoever has the network interface reads all bytes
+// of RoCE's packets, too.
 func (n *nic) arrive(f *roce.Frame) {
 	f.FinishICRC()
 	if len(f.B)+ether.FCSSize > int(*n.mtu) {
@@ -122,8 +125,8 @@ func (n *nic) admit(a incoming) {
 	n.e.At(t+n.p.ResponderLatency, n.onArrival, 0)
 }
 
-// fromSelf takes a copy of a packet to a group, or the packet to the port's own address, where somebody listens to it and the
-// driver has not turned that off.
+// fromSelf takes a copy of a packet to a group, or the packet to the port's own address, where
+// somebody listens to it and the driver has not turned that off.
 func (n *nic) fromSelf(f *roce.Frame, td uint32) bool {
 	e, vport := roce.Ethernet(f.B), prm.NICVportContext(n.vport[:])
 	group, off := e.ToGroup(), vport.DisableUCLocalLB()
@@ -166,8 +169,8 @@ func (n *nic) arrived(a incoming) {
 	f.Release()
 }
 
-// report is the counters of QUERY_VPORT_COUNTER. RoCE counts as InfiniBand: its packets are those of the port but for the
-// network interface's.
+// report is the counters of QUERY_VPORT_COUNTER. RoCE counts as InfiniBand: its packets are those
+// of the port but for the network interface's.
 func (n *nic) report(o prm.QueryVportCounterOut) {
 	pairs := [castKinds][2]prm.VportCounter{
 		unicast: {prm.VCRxEthUnicast, prm.VCTxEthUnicast}, multicast: {prm.VCRxEthMulticast, prm.VCTxEthMulticast}, broadcast: {prm.VCRxEthBroadcast, prm.VCTxEthBroadcast},

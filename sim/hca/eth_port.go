@@ -16,9 +16,11 @@ type packetPort struct {
 
 // selfListener has those who take packets that the function itself sends.
 type selfListener interface {
-	// fromSelf shows a packet of a transport domain that leaves, and says whether it has come to its end here.
+	// fromSelf shows a packet of a transport domain that leaves, and says whether it has come to
+	// its end here.
 	fromSelf(f *roce.Frame, td uint32) bool
-	// steer sends a packet through the flow tables and says what of it leaves: good until the next call.
+	// steer sends a packet through the flow tables and says what of it leaves: good until the next
+	// call.
 	steer(f *roce.Frame) []*roce.Frame
 }
 
@@ -55,7 +57,8 @@ func (o *packetPort) sendLong(td uint32, eth prm.EthSegment, headers, payload []
 	return true
 }
 
-// transmit fills in the checksums that are asked for and puts on the port what flow tables leave of a frame.
+// transmit fills in the checksums that are asked for and puts on the port what flow tables leave of
+// a frame.
 func (o *packetPort) transmit(td uint32, f *roce.Frame, eth prm.EthSegment) {
 	flags := eth.CSFlags()
 	if flags&(prm.EthL3Checksum|prm.EthL4Checksum) != 0 {

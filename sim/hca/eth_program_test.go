@@ -124,8 +124,8 @@ func (p *program) arrives(what string, sent, want []byte) prm.CQE64 {
 
 func (p *program) packet() []byte { return checked(udp(p.a, p.b, 7, patterned(80))) }
 
-// TestProgramsSteer: packets go through entries that a program has written: by a hash, on misses, to a TIR with a tag, counted; what is not an
-// entry drops them.
+// TestProgramsSteer: packets go through entries that a program has written: by a hash, on misses,
+// to a TIR with a tag, counted; what is not an entry drops them.
 func TestProgramsSteer(t *testing.T) {
 	p := newProgram(t)
 	b := p.b
@@ -274,8 +274,8 @@ func TestSamplers(t *testing.T) {
 	p.arrives("by a sampler that is gone", data, nil)
 }
 
-// TestSteeringMemory: the driver takes pieces of two areas, and programs write to them by keys and RDMA of queue pairs that lead back to themselves,
-// whatever address they have.
+// TestSteeringMemory: the driver takes pieces of two areas, and programs write to them by keys and
+// RDMA of queue pairs that lead back to themselves, whatever address they have.
 func TestSteeringMemory(t *testing.T) {
 	p := steeringParams()
 	e := sim.New(sim.Options{MaxEvents: 1 << 24})
@@ -350,7 +350,8 @@ func TestSteeringMemory(t *testing.T) {
 	}
 }
 
-// TestProgramTablesAreRefused: what a table of a program's cannot be, and all of it by a device without.
+// TestProgramTablesAreRefused: what a table of a program's cannot be, and all of it by a device
+// without.
 func TestProgramTablesAreRefused(t *testing.T) {
 	p := newProgram(t)
 	b := p.b
@@ -387,7 +388,8 @@ func TestProgramTablesAreRefused(t *testing.T) {
 	}
 }
 
-// TestSteeringAllocatesNothing: a packet that entries of a program tag and send on, and one that they look into, cost no memory in steady state.
+// TestSteeringAllocatesNothing: a packet that entries of a program tag and send on, and one that
+// they look into, cost no memory in steady state.
 func TestSteeringAllocatesNothing(t *testing.T) {
 	p := newProgram(t)
 	p.b.icmAt(icmEntries)

@@ -6,7 +6,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim/mkey"
 )
 
-// packetQueues is what the SQs and RQs of a function share. Their numbers are those of QPs: one space.
+// packetQueues is what the SQs and RQs of a function share. Their numbers are those of QPs: one
+// space.
 type packetQueues struct {
 	*units
 	numbers *numbers
@@ -46,7 +47,8 @@ func (v *packetQueues) word(num uint32) uint64 {
 	return v.made<<24 | uint64(num)
 }
 
-// packetQueue is what an SQ and an RQ have in common. Indexes count its WQEs, of an SQ the basic blocks, modulo 2^16.
+// packetQueue is what an SQ and an RQ have in common. Indexes count its WQEs, of an SQ the basic
+// blocks, modulo 2^16.
 type packetQueue struct {
 	all    *packetQueues
 	num    uint32
@@ -79,7 +81,8 @@ func (q *packetQueue) restart() {
 	q.state, q.pi, q.ci = prm.PacketQueueRST, 0, 0
 }
 
-// fetch reads n units of the ring from the consumer index on; each read ends with the queue's event word.
+// fetch reads n units of the ring from the consumer index on; each read ends with the queue's event
+// word.
 func (q *packetQueue) fetch(n int, done func(uint64)) {
 	want := n * int(q.unit)
 	if len(q.wqe) < want {
@@ -100,7 +103,8 @@ func (q *packetQueue) read() bool {
 	return q.reads == 0
 }
 
-// completion is the scratch for an entry of the queue's CQ, cleared, and its CQE64 with what all entries have.
+// completion is the scratch for an entry of the queue's CQ, cleared, and its CQE64 with what all
+// entries have.
 func (q *packetQueue) completion(idx uint16) (all []byte, e prm.CQE64) {
 	v := q.all
 	all = v.entry[:q.cq.cqe]

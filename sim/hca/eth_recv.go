@@ -175,7 +175,8 @@ func (q *packetRQ) scatter(b []byte) prm.Syndrome {
 	return 0
 }
 
-// complete reports a packet, which is as it was sent but for a tag that was taken out, and of which n bytes were written.
+// complete reports a packet, which is as it was sent but for a tag that was taken out, and of which
+// n bytes were written.
 func (q *packetRQ) complete(p *received, b []byte, n int, untagged bool) {
 	all, e := q.completion(q.ci)
 	h := p.h

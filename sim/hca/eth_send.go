@@ -14,8 +14,8 @@ type packetSenders struct {
 	onRead, onPart, onL sim.Handler // of an SQ: a WQE, a part of the packet has been read; the packet has left
 }
 
-// packetSQ is a send queue for Ethernet packets. It takes one WQE at a time: reads it, gathers the packet, sends it, and
-// goes on when the packet has left.
+// packetSQ is a send queue for Ethernet packets. It takes one WQE at a time: reads it, gathers the
+// packet, sends it, and goes on when the packet has left.
 type packetSQ struct {
 	packetQueue
 	senders *packetSenders
@@ -73,8 +73,8 @@ func (v *packetSenders) named(arg uint64) *packetSQ {
 	return nil
 }
 
-// doorbell rings an SQ, with the WQE itself if that was pushed. It reports false when there is none with this number at the
-// page.
+// doorbell rings an SQ, with the WQE itself if that was pushed. It reports false when there is none
+// with this number at the page.
 func (v *packetSenders) doorbell(page uint32, c prm.CtrlSegment, wqe []byte) bool {
 	q := v.at(c.QPN())
 	if q == nil || q.uar != page {
@@ -252,8 +252,8 @@ func (m *dma) allowed(u mkey.User, key uint32, va uint64, n int) bool {
 	return r == mkey.OK
 }
 
-// readParts starts the DMA reads of [va, va+len(p)) of a key into p. It returns how many there are; each ends with
-// done(arg).
+// readParts starts the DMA reads of [va, va+len(p)) of a key into p. It returns how many there are;
+// each ends with done(arg).
 func (m *dma) readParts(u mkey.User, key uint32, va uint64, p []byte, done sim.Handler, arg uint64) (reads int) {
 	runs, r := m.keys.Translate(u, key, va, len(p), mkey.LocalRead, m.runs[:0])
 	m.runs = runs

@@ -9,11 +9,13 @@ import (
 	"github.com/rdmasim/rdmasim/roce/ether"
 )
 
-// steTag is the fields of a packet that a look-up by entries of programs compares (format 0: dr_ste_v0.c of rdma-core).
+// steTag is the fields of a packet that a look-up by entries of programs compares (format 0:
+// dr_ste_v0.c of rdma-core).
 type steTag [16]byte
 
-// Kinds of look-ups (dr_ste_v0_lu_type): by the outermost headers of packets that leave, by the outermost of what is left of packets
-// that have arrived, and by those in a tunnel. Others, of protocols that this device does not parse, match nothing.
+// Kinds of look-ups (dr_ste_v0_lu_type): by the outermost headers of packets that leave, by the
+// outermost of what is left of packets that have arrived, and by those in a tunnel. Others, of
+// protocols that this device does not parse, match nothing.
 const (
 	lookDstOut, lookDstIn, lookDst          = 0x06, 0x07, 0x1b
 	lookSrcOut, lookSrcIn, lookSrc          = 0x08, 0x09, 0x1c
@@ -227,7 +229,8 @@ func firstTagOf(b []byte, h *ether.Headers) (t firstTag) {
 	return t
 }
 
-// place is which of n entries a look-up goes to: the CRC of those bytes of the tag that a mask has (dr_ste_calc_hash_index).
+// place is which of n entries a look-up goes to: the CRC of those bytes of the tag that a mask has
+// (dr_ste_calc_hash_index).
 func (t *steTag) place(mask uint32, n uint64) uint64 {
 	if n <= 1 || mask == 0 {
 		return 0
@@ -253,7 +256,8 @@ func (t *steTag) matches(e prm.STE) bool {
 	return true
 }
 
-// changeOfEntry is a header change as entries lead to it. ok is false for one that this device does not know.
+// changeOfEntry is a header change as entries lead to it. ok is false for one that this device does
+// not know.
 func changeOfEntry(c prm.STEHeaderChange) (x headerChange, ok bool) {
 	x = headerChange{field: headerField(c.Field()), shift: uint8(c.Shift()), bits: uint8(c.Length()), data: c.Data()}
 	if x.bits == 0 {

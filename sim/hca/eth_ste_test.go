@@ -52,7 +52,8 @@ func FuzzEntries(f *testing.F) {
 	})
 }
 
-// TestPlaceOfEntry: the place is that of rdma-core's library, which goes bit by bit here: a CRC of polynomial 0xEDB88320 from 0, its bytes reversed.
+// TestPlaceOfEntry: the place is that of rdma-core's library, which goes bit by bit here: a CRC of
+// polynomial 0xEDB88320 from 0, its bytes reversed.
 func TestPlaceOfEntry(t *testing.T) {
 	tag := steTag{0x24, 0x8a, 0x07, 0xa5, 0x28, 0xc8, 0x88, 0xb5, 9, 10, 11, 12, 13, 14, 15, 16}
 	for _, mask := range []uint32{0xffff, 0xfc00, 0x8001} {

@@ -8,9 +8,10 @@ import (
 	"github.com/rdmasim/rdmasim/roce/ether"
 )
 
-// steering is the flow tables of a function: what the driver, and programs, have written there decides where an Ethernet packet that
-// has arrived goes, and what becomes of one that is sent. A packet enters the root of its kind. The first entry that matches
-// decides; where none does, the table's miss. It ends at TIRs or leaves, or is dropped.
+// steering is the flow tables of a function: what the driver, and programs, have written there
+// decides where an Ethernet packet that has arrived goes, and what becomes of one that is sent. A
+// packet enters the root of its kind. The first entry that matches decides; where none does, the
+// table's miss. It ends at TIRs or leaves, or is dropped.
 type steering struct {
 	roots    [flowKinds]*flowTable // nil: packets that arrive are dropped, those that are sent leave
 	tables   []*flowTable
@@ -30,7 +31,8 @@ type steering struct {
 	lookups int // that it may still make
 }
 
-// flowKinds is how many kinds of tables there are: prm.FlowTableNICReceive and FlowTableNICTransmit.
+// flowKinds is how many kinds of tables there are: prm.FlowTableNICReceive and
+// FlowTableNICTransmit.
 const flowKinds = 2
 
 // flowTable is a table of entries in groups, or one whose entries a program writes.
@@ -95,7 +97,8 @@ type flowCounter struct {
 	users int
 }
 
-// flowHit is a TIR that a packet has come to, as it is there, with the tag of the entry that leads there and a reference to the frame.
+// flowHit is a TIR that a packet has come to, as it is there, with the tag of the entry that leads
+// there and a reference to the frame.
 type flowHit struct {
 	tir *tir
 	tag uint32

@@ -56,7 +56,8 @@ func newSteered(t *testing.T, n int) (s *steered, tirs []uint32) {
 	return s, tirs
 }
 
-// TestSteering walks tables as a driver of Linux lays them: addresses, then kinds of packets, with what misses going on.
+// TestSteering walks tables as a driver of Linux lays them: addresses, then kinds of packets, with
+// what misses going on.
 func TestSteering(t *testing.T) {
 	s, tirs := newSteered(t, 3)
 	b := s.b
@@ -68,7 +69,8 @@ func TestSteering(t *testing.T) {
 	b.setEntry(kinds, arp, 1, func(k prm.FlowHeaders) { k.SetEtherType(0x806) }, toTIR(tirs[2]))
 	rest := b.newGroup(kinds, 2, 2, nil)
 	b.setEntry(kinds, rest, 2, nil, toTIR(tirs[3]))
-	// Level 0: the own address leads there, all groups too, one host's packets are dropped; the rest is dropped as nothing matches.
+	// Level 0: the own address leads there, all groups too, one host's packets are dropped; the
+	// rest is dropped as nothing matches.
 	del := prm.NewIn(prm.OpDeleteFlowEntry, 0)
 	prm.DeleteFlowEntryIn(del).SetTableID(b.table)
 	b.cmd(del)
@@ -164,7 +166,8 @@ func TestFlowCounters(t *testing.T) {
 	}
 }
 
-// TestHashKeepsConnectionsTogether: a TIR with a table of queues spreads connections, and keeps the packets of one together.
+// TestHashKeepsConnectionsTogether: a TIR with a table of queues spreads connections, and keeps the
+// packets of one together.
 func TestHashKeepsConnectionsTogether(t *testing.T) {
 	s, tirs := newSteered(t, 3)
 	b := s.b

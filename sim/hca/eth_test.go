@@ -17,7 +17,8 @@ import (
 
 const usec = sim.Microsecond
 
-// TestPackets: packets of all lengths arrive as they were sent, in order, with whatever of them in the WQE.
+// TestPackets: packets of all lengths arrive as they were sent, in order, with whatever of them in
+// the WQE.
 func TestPackets(t *testing.T) {
 	a, b, _ := netPair(t)
 	for i := range 60 { // around all rings
@@ -51,7 +52,8 @@ func TestPackets(t *testing.T) {
 	}
 }
 
-// TestChecksums: the device fills in checksums that are asked for, and says of what it receives whether they are right.
+// TestChecksums: the device fills in checksums that are asked for, and says of what it receives
+// whether they are right.
 func TestChecksums(t *testing.T) {
 	a, b, _ := netPair(t)
 	for flags, want := range map[uint8]uint8{
@@ -130,7 +132,8 @@ func TestVLAN(t *testing.T) {
 	}
 }
 
-// TestFCS: a queue that asks for it gets the frame check sequence behind a packet, also behind one whose tag was taken out.
+// TestFCS: a queue that asks for it gets the frame check sequence behind a packet, also behind one
+// whose tag was taken out.
 func TestFCS(t *testing.T) {
 	a, b, _ := netPair(t)
 	plain := udp(a, b, 7, patterned(60))
@@ -154,7 +157,8 @@ func TestFCS(t *testing.T) {
 	}
 }
 
-// TestPacketsOfPrograms: a port without a network interface looks for Ethernet packets, and foresees none, just while a queue takes them.
+// TestPacketsOfPrograms: a port without a network interface looks for Ethernet packets, and
+// foresees none, just while a queue takes them.
 func TestPacketsOfPrograms(t *testing.T) {
 	e := sim.New(sim.Options{MaxEvents: 1 << 24})
 	h := newHostOf(t, e, testParams(), Identity{GUID: 0x1001, MAC: [6]byte{2, 0, 0, 0, 0, 1}, IPv4: [4]byte{10, 0, 0, 1}, Packets: true})
@@ -238,7 +242,8 @@ func TestMTU(t *testing.T) {
 	}
 }
 
-// TestSendErrors: a WQE that is wrong completes with an error, what is behind it is flushed, and the queue can begin again.
+// TestSendErrors: a WQE that is wrong completes with an error, what is behind it is flushed, and
+// the queue can begin again.
 func TestSendErrors(t *testing.T) {
 	a, b, _ := netPair(t)
 	data := udp(a, b, 7, patterned(60))
@@ -298,7 +303,8 @@ func TestSendErrors(t *testing.T) {
 	q.cq.expectError(prm.CQEReqErr, prm.SyndromeLocalQPOp)
 }
 
-// TestPushedPacket: a WQE that comes by BlueFlame is taken as it was pushed, not as the ring has it.
+// TestPushedPacket: a WQE that comes by BlueFlame is taken as it was pushed, not as the ring has
+// it.
 func TestPushedPacket(t *testing.T) {
 	a, b, _ := netPair(t)
 	data := checked(udp(a, b, 7, patterned(60)))
@@ -316,7 +322,8 @@ func TestPushedPacket(t *testing.T) {
 	}
 }
 
-// TestReceiveStates: a queue takes packets in RDY only; in ERR, what is posted is flushed if it was made so.
+// TestReceiveStates: a queue takes packets in RDY only; in ERR, what is posted is flushed if it was
+// made so.
 func TestReceiveStates(t *testing.T) {
 	a, b, _ := netPair(t)
 	data := checked(udp(a, b, 7, patterned(60)))
@@ -344,8 +351,8 @@ func TestReceiveStates(t *testing.T) {
 	q.cq.expectNone()
 }
 
-// TestRoCEBesidePackets: packets of RoCE go to QPs while RoCE is on, and to the network interface while it is off, and only
-// then; other packets always go there. All share one wire in order.
+// TestRoCEBesidePackets: packets of RoCE go to QPs while RoCE is on, and to the network interface
+// while it is off, and only then; other packets always go there. All share one wire in order.
 func TestRoCEBesidePackets(t *testing.T) {
 	a, b, _ := netPair(t)
 	qa, qb := a.newQP(a.newCQ(7, 64), a.newCQ(7, 64)), b.newQP(b.newCQ(7, 64), b.newCQ(7, 64))
@@ -423,8 +430,9 @@ func TestVportCounters(t *testing.T) {
 	}
 }
 
-// TestGroupAndOwnFramesReachLocalReceivers: groups that a function sends to, and its own address, lead back to those who listen in another transport
-// domain, and in the same one if they ask for it.
+// TestGroupAndOwnFramesReachLocalReceivers: groups that a function sends to, and its own address,
+// lead back to those who listen in another transport domain, and in the same one if they ask for
+// it.
 func TestGroupAndOwnFramesReachLocalReceivers(t *testing.T) {
 	a, b, _ := netPair(t)
 	group := [6]byte{1, 0x50, 0x56, 0x19, 0x20, 0xa7}

@@ -6,7 +6,8 @@ import (
 	"github.com/rdmasim/rdmasim/roce/ether"
 )
 
-// receive is the TIRs for a packet that has arrived, each with a reference to a frame: good until the next call.
+// receive is the TIRs for a packet that has arrived, each with a reference to a frame: good until
+// the next call.
 func (s *steering) receive(f *roce.Frame, h *ether.Headers) []flowHit {
 	s.hits = s.hits[:0]
 	if root := s.roots[prm.FlowTableNICReceive]; root != nil {
@@ -55,7 +56,8 @@ func (s *steering) walk(t *flowTable, p *flight) {
 	}
 }
 
-// end is where nothing leads further: a packet that is sent leaves, one that has arrived is dropped.
+// end is where nothing leads further: a packet that is sent leaves, one that has arrived is
+// dropped.
 func (s *steering) end(kind uint32, p *flight) {
 	if kind == prm.FlowTableNICTransmit {
 		s.leaving = append(s.leaving, p.f.Retain())
@@ -107,8 +109,9 @@ func (s *steering) sampled(x *flowSampler, p *flight) {
 	s.walk(x.all, p)
 }
 
-// walkEntries sends a packet to what an entry of a program, or the miss of one, leads to, and on from there. An address of nothing,
-// an entry that was never written and one that this device does not know drop the packet.
+// walkEntries sends a packet to what an entry of a program, or the miss of one, leads to, and on
+// from there. An address of nothing, an entry that was never written and one that this device does
+// not know drop the packet.
 func (s *steering) walkEntries(kind uint32, at uint64, p *flight) {
 	for s.lookups > 0 {
 		s.lookups--
@@ -159,7 +162,8 @@ func (s *steering) leaveEntries(kind uint32, at uint64, p *flight) {
 	}
 }
 
-// actEntry is what an entry of a program does with a packet that matches. It reports false where the packet ends.
+// actEntry is what an entry of a program does with a packet that matches. It reports false where
+// the packet ends.
 func (s *steering) actEntry(kind uint32, e prm.STE, p *flight) bool {
 	if c := s.counter(e.Counter()); c != nil {
 		c.add(len(p.f.B))

@@ -7,8 +7,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// TestResetInFlight resets the function at every step of a mix of messages: nothing of them is left, and what a
-// driver does afterwards works.
+// TestResetInFlight resets the function at every step of a mix of messages: nothing of them is
+// left, and what a driver does afterwards works.
 func TestResetInFlight(t *testing.T) {
 	for step := sim.Time(0); step < 3000*sim.Nanosecond; step += 40 * sim.Nanosecond {
 		h, a, b := pair(t, defaults())

@@ -5,7 +5,8 @@ import "github.com/rdmasim/rdmasim/sim"
 // goneKeys are the keys that were deregistered a moment ago, oldest first.
 type goneKeys []goneKey
 
-// goneKey is such a key by its index, with the time at which a responder answers again what names it.
+// goneKey is such a key by its index, with the time at which a responder answers again what names
+// it.
 type goneKey struct {
 	index uint32
 	until sim.Time

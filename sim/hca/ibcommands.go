@@ -41,8 +41,8 @@ func cmdQueryHCAVport(d *Device, in, out []byte) prm.Status {
 	return prm.StatusOK
 }
 
-// cmdModifyHCAVport changes bits of the capability mask: ib_cm says by one of them that it is there. The
-// GUIDs and the policy of the state are not the driver's here.
+// cmdModifyHCAVport changes bits of the capability mask: ib_cm says by one of them that it is
+// there. The GUIDs and the policy of the state are not the driver's here.
 func cmdModifyHCAVport(d *Device, in, _ []byte) prm.Status {
 	m := prm.ModifyHCAVportContextIn(in)
 	if st := d.ibCommand(m.OtherVport(), m.PortNum()); st != prm.StatusOK {

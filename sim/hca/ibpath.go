@@ -21,8 +21,8 @@ func (d *addresses) accepts(p *roce.Packet) bool {
 	return d.acceptsElse(p)
 }
 
-// managementPath is the way of packets from QP0, whatever the state of the port: on the lane of their own. A port without a LID, and a
-// packet to the next node, have the permissive one.
+// managementPath is the way of packets from QP0, whatever the state of the port: on the lane of
+// their own. A port without a LID, and a packet to the next node, have the permissive one.
 func (d *addresses) managementPath(rlid uint16) roce.Path {
 	p := roce.Path{Framing: roce.InfiniBand, SLID: d.ib.info.LID, DLID: rlid, VL: roce.ManagementVL, MigReq: true}
 	if p.SLID == 0 || rlid == roce.PermissiveLID {

@@ -16,8 +16,8 @@ type ibPort struct {
 	badPKeys, badQKeys uint16 // violations, as the port's attributes count them
 }
 
-// lidRange is LIDs that are like id in the bits of mask: packets to one address have no others. None is
-// while id has a bit that LIDs lack.
+// lidRange is LIDs that are like id in the bits of mask: packets to one address have no others.
+// None is while id has a bit that LIDs lack.
 type lidRange struct{ mask, id uint32 }
 
 // has says whether a LID is in the range.
@@ -42,8 +42,8 @@ const (
 	ibPKeyCode = 0
 )
 
-// ibCapChangeable are the bits of it that a driver may change: they say which agents the host runs, of
-// communication management, SNMP tunnelling, device management and vendor classes (ib_verbs.h,
+// ibCapChangeable are the bits of it that a driver may change: they say which agents the host runs,
+// of communication management, SNMP tunnelling, device management and vendor classes (ib_verbs.h,
 // IB_PORT_*_SUP), and a subnet manager (IB_PORT_SM).
 const ibCapChangeable = ibCapSM | 1<<16 | 1<<17 | 1<<19 | 1<<21
 

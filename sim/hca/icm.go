@@ -7,8 +7,9 @@ import (
 	"github.com/rdmasim/rdmasim/sim/mkey"
 )
 
-// icm is the memory of the device that programs write flow table entries and header changes to (SW ICM). The driver takes pieces
-// of its two areas for them. Addresses are of 40 bits, as entries have room for.
+// icm is the memory of the device that programs write flow table entries and header changes to (SW
+// ICM). The driver takes pieces of its two areas for them. Addresses are of 40 bits, as entries
+// have room for.
 type icm struct {
 	on     bool
 	pieces []icmPiece
@@ -25,7 +26,8 @@ type icmPiece struct {
 	addr, size uint64
 }
 
-// Addresses that entries lead to: the two areas, and what is not memory. Where they lie is assumed; programs ask for all of them.
+// Addresses that entries lead to: the two areas, and what is not memory. Where they lie is assumed;
+// programs ask for all of them.
 const (
 	icmDropRx  = 1 * prm.STESize
 	icmDropTx  = 2 * prm.STESize
@@ -41,7 +43,8 @@ const (
 	icmChanges = 32 << 32
 )
 
-// Sizes of the areas, as the capabilities say. Assumed: eight domains of rdma-core's library have room for as much as it likes to take.
+// Sizes of the areas, as the capabilities say. Assumed: eight domains of rdma-core's library have
+// room for as much as it likes to take.
 const (
 	logICMEntries     = 30
 	logICMChanges     = 22

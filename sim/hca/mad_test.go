@@ -33,7 +33,8 @@ func (h *host) madIFC(m mad.MAD) (mad.MAD, prm.Status) {
 	return prm.MADIFCOut(out).MAD(), st
 }
 
-// TestMADIFC: the agents of the port answer what the driver hands on, and a subnet manager that comes by them brings the port up.
+// TestMADIFC: the agents of the port answer what the driver hands on, and a subnet manager that
+// comes by them brings the port up.
 func TestMADIFC(t *testing.T) {
 	e := sim.New(sim.Options{MaxEvents: 1 << 20})
 	h := newHost(t, e, ibParams(), 7)
@@ -144,7 +145,8 @@ func TestPerformanceAgent(t *testing.T) {
 	}
 }
 
-// TestQP0: packets to QP0 pass before there is a subnet manager, on the lane of their own; packets of other queues to it do not.
+// TestQP0: packets to QP0 pass before there is a subnet manager, on the lane of their own; packets
+// of other queues to it do not.
 func TestQP0(t *testing.T) {
 	e := sim.New(sim.Options{MaxEvents: 1 << 22})
 	ha, hb := newHost(t, e, ibParams(), 1), newHost(t, e, ibParams(), 2)

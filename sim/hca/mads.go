@@ -5,9 +5,9 @@ import (
 	"github.com/rdmasim/rdmasim/roce/mad"
 )
 
-// answersMAD has the port's agents answer a packet to QP0 or QP1. It reports false for what the driver gets. That the device answers by
-// itself is inferred: the answer that mlx5_ib makes of a request for counters has no header (process_pma_cmd), and so can only be for the
-// files of sysfs.
+// answersMAD has the port's agents answer a packet to QP0 or QP1. It reports false for what the
+// driver gets. That the device answers by itself is inferred: the answer that mlx5_ib makes of a
+// request for counters has no header (process_pma_cmd), and so can only be for the files of sysfs.
 func (d *Device) answersMAD(p *roce.Packet) bool {
 	if p.Op != roce.UDSendOnly {
 		return false

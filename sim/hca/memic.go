@@ -17,7 +17,8 @@ type memory struct {
 	icm   icm // for flow steering by programs, from icmOffset on
 }
 
-// memicOps are the addresses of operations on the memory: before its pages BAR 0 has as many for each operation.
+// memicOps are the addresses of operations on the memory: before its pages BAR 0 has as many for
+// each operation.
 type memicOps struct {
 	start uint64 // of the first operation's pages; memory.start where the device has no operations
 	on    [prm.MemicOps][]bool
@@ -74,8 +75,9 @@ func (m *memory) each(off uint64, n int, f func(at int, b []byte)) {
 	}
 }
 
-// use calls access, which reads or writes page i. Bytes that BackMemory put there may be gone (the kernel
-// takes a page away whose memory is broken): where that is a panic (debug.SetPanicOnFault), the device goes on with an empty page.
+// use calls access, which reads or writes page i. Bytes that BackMemory put there may be gone (the
+// kernel takes a page away whose memory is broken): where that is a panic (debug.SetPanicOnFault),
+// the device goes on with an empty page.
 func (m *memory) use(i int, access func()) (ok bool) {
 	defer func() {
 		r := recover()

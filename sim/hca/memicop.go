@@ -15,8 +15,8 @@ func (m *memory) operation(off uint64) (op int, at uint64, ok bool) {
 	return op, m.start + at, m.ops.on[op][at/pageBytes]
 }
 
-// operate carries out an operation: an access of one byte, since the device says that it takes no more. What else is
-// accessed there changes nothing.
+// operate carries out an operation: an access of one byte, since the device says that it takes no
+// more. What else is accessed there changes nothing.
 func (m *memory) operate(k *core, op int, at uint64, p []byte, write bool) {
 	if len(p) != 1 {
 		return

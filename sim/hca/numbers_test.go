@@ -12,8 +12,8 @@ func numbersOf(device int, log uint32) *numbers {
 	return &v.qpNums
 }
 
-// Each device hands out each number of its range once, none below the first, and devices of a network have different ones as long as
-// each has few.
+// Each device hands out each number of its range once, none below the first, and devices of a
+// network have different ones as long as each has few.
 func TestNumbersOfDevices(t *testing.T) {
 	for log := uint32(7); log <= 18; log++ {
 		owner, devices := map[uint32]int{}, min(1<<(log-7), 256)

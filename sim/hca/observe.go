@@ -14,8 +14,8 @@ func (d *Device) Counters() *Counters {
 	return &d.c
 }
 
-// HardwareCounters are the device's own under the names that they have on hardware, in hw_counters and in ethtool -S; those of
-// its port and of its driver are not among them.
+// HardwareCounters are the device's own under the names that they have on hardware, in hw_counters
+// and in ethtool -S; those of its port and of its driver are not among them.
 func (d *Device) HardwareCounters() map[string]uint64 {
 	all := map[string]uint64{}
 	for _, q := range prm.QCounterNames {
@@ -28,9 +28,10 @@ func (d *Device) HardwareCounters() map[string]uint64 {
 	return all
 }
 
-// Delivered is what a QP has received of what was sent to it, what it has read, and what it has sent, in bytes of payload,
-// and how often the request was sent that has ended it with an error (0: none has); false: there is no such QP.
-// Packets that wait for a receive WQE or for one that is missing have been received.
+// Delivered is what a QP has received of what was sent to it, what it has read, and what it has
+// sent, in bytes of payload, and how often the request was sent that has ended it with an error (0:
+// none has); false: there is no such QP. Packets that wait for a receive WQE or for one that is
+// missing have been received.
 func (d *Device) Delivered(qpn uint32) (received, read, sent uint64, failed int, ok bool) {
 	d.settle()
 	q := d.qpn(qpn)

@@ -19,8 +19,8 @@ func pagedParams() Params {
 	return p
 }
 
-// pager is a driver that pages one region in and out: it knows the bytes of the region's pages, and which of them lie
-// in memory that the device may use.
+// pager is a driver that pages one region in and out: it knows the bytes of the region's pages, and
+// which of them lie in memory that the device may use.
 type pager struct {
 	*host
 	t      testing.TB
@@ -148,7 +148,8 @@ func (p *pager) fill(f func(i int) byte) {
 	}
 }
 
-// serve answers the faults that are out; drop says for which no page is brought in, so that the device finds none again.
+// serve answers the faults that are out; drop says for which no page is brought in, so that the
+// device finds none again.
 func (p *pager) serve(drop func() bool) {
 	for e := p.nextEQE(p.eq); e != nil; e = p.nextEQE(p.eq) {
 		if e.Type() != prm.EventPageFault {
@@ -195,7 +196,8 @@ func (p *pager) page(e prm.EQE, in []byte) bool {
 	return p.pageWQE(f)
 }
 
-// pageWQE reads the work request of a fault, as a driver does, and brings in what is left of its buffers.
+// pageWQE reads the work request of a fault, as a driver does, and brings in what is left of its
+// buffers.
 func (p *pager) pageWQE(f prm.PageFaultWQE) bool {
 	skip := uint64(f.BytesCommitted())
 	bring := func(va, n uint64) bool {

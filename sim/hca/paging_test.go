@@ -18,9 +18,9 @@ func (p *pager) chooseScheme(memory bool) {
 	p.d.faults.ChooseMemoryScheme(memory)
 }
 
-// TestPagedTraffic posts a random mix of operations between two hosts whose memory comes and goes under it, over a wire
-// that loses packets: every operation completes once, in order, with the right data, and no DMA reaches a page that was
-// taken away.
+// TestPagedTraffic posts a random mix of operations between two hosts whose memory comes and goes
+// under it, over a wire that loses packets: every operation completes once, in order, with the
+// right data, and no DMA reaches a page that was taken away.
 func TestPagedTraffic(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		o := defaults()
@@ -150,8 +150,8 @@ func (q *tCQ) ready(n int) bool {
 	return true
 }
 
-// TestPagesThatCannotCome has the driver answer each kind of fault with an error: the status at both ends, and nothing
-// is left out.
+// TestPagesThatCannotCome has the driver answer each kind of fault with an error: the status at
+// both ends, and nothing is left out.
 func TestPagesThatCannotCome(t *testing.T) {
 	for _, c := range []struct {
 		name      string
@@ -201,8 +201,8 @@ func TestPagesThatCannotCome(t *testing.T) {
 	}
 }
 
-// TestFaultsOfQueuesThatAreGone resets a queue while its fault is out: the driver's answer finds nothing, a second answer
-// finds nothing either, and the queue works in its next life.
+// TestFaultsOfQueuesThatAreGone resets a queue while its fault is out: the driver's answer finds
+// nothing, a second answer finds nothing either, and the queue works in its next life.
 func TestFaultsOfQueuesThatAreGone(t *testing.T) {
 	ha, hb, a, b, _, _ := twoHosts(t, pagedParams(), 1, defaults())
 	pa, pb := newPager(t, ha, 2, a), newPager(t, hb, 2, b)
@@ -230,8 +230,8 @@ func TestFaultsOfQueuesThatAreGone(t *testing.T) {
 	}
 }
 
-// TestAbsentPagesWithoutPaging are bad accesses: of an operation that the device does not page, and while no event queue
-// takes page faults.
+// TestAbsentPagesWithoutPaging are bad accesses: of an operation that the device does not page, and
+// while no event queue takes page faults.
 func TestAbsentPagesWithoutPaging(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -258,8 +258,8 @@ func TestAbsentPagesWithoutPaging(t *testing.T) {
 	}
 }
 
-// TestPageTakenFromAnAtomic takes the page of a counter away at each instant of an atomic: it adds once, and nothing
-// reaches the page that was taken.
+// TestPageTakenFromAnAtomic takes the page of a counter away at each instant of an atomic: it adds
+// once, and nothing reaches the page that was taken.
 func TestPageTakenFromAnAtomic(t *testing.T) {
 	for at := 300 * sim.Nanosecond; at < 3*sim.Microsecond; at += 10 * sim.Nanosecond {
 		ha, hb, a, b, _, _ := twoHosts(t, pagedParams(), 1, defaults())
@@ -280,8 +280,9 @@ func TestPageTakenFromAnAtomic(t *testing.T) {
 	}
 }
 
-// TestAnswersComeAfterTheResume brings the absent page in as soon as the peer's request has met it: until the driver has
-// answered the fault, the request is carried out no time it comes again, and others of its side neither.
+// TestAnswersComeAfterTheResume brings the absent page in as soon as the peer's request has met it:
+// until the driver has answered the fault, the request is carried out no time it comes again, and
+// others of its side neither.
 func TestAnswersComeAfterTheResume(t *testing.T) {
 	for _, op := range []prm.WQEOpcode{prm.WQEOpRDMAWrite, prm.WQEOpSend, prm.WQEOpRDMARead, prm.WQEOpAtomicFA} {
 		for _, selective := range []bool{false, true} {
@@ -330,8 +331,9 @@ func (q *tCQ) empty() bool {
 	return q.poll() == nil
 }
 
-// TestNothingPassesAnAbsentRead posts a WRITE behind a READ whose page is absent at its target: before the driver has answered nothing
-// of it is there, and what the peer is told is that the READ comes again.
+// TestNothingPassesAnAbsentRead posts a WRITE behind a READ whose page is absent at its target:
+// before the driver has answered nothing of it is there, and what the peer is told is that the READ
+// comes again.
 func TestNothingPassesAnAbsentRead(t *testing.T) {
 	for _, selective := range []bool{false, true} {
 		p := pagedParams()
@@ -358,8 +360,9 @@ func TestNothingPassesAnAbsentRead(t *testing.T) {
 	}
 }
 
-// TestReadsAreHeldForLaterPages has a READ whose second page is absent, and a WRITE behind it: the responses wait for the page, whatever
-// was executed meanwhile, and the peer is not told to try again, for it may not do so with the WRITE.
+// TestReadsAreHeldForLaterPages has a READ whose second page is absent, and a WRITE behind it: the
+// responses wait for the page, whatever was executed meanwhile, and the peer is not told to try
+// again, for it may not do so with the WRITE.
 func TestReadsAreHeldForLaterPages(t *testing.T) {
 	for _, c := range []struct {
 		name                   string
@@ -410,8 +413,9 @@ func TestReadsAreHeldForLaterPages(t *testing.T) {
 	}
 }
 
-// TestHeldReadAndFaultOfALaterOne has a READ whose responses meet a page that has gone away while a later READ waits for its own
-// page: what the driver answers for the later one is not said of the first.
+// TestHeldReadAndFaultOfALaterOne has a READ whose responses meet a page that has gone away while a
+// later READ waits for its own page: what the driver answers for the later one is not said of the
+// first.
 func TestHeldReadAndFaultOfALaterOne(t *testing.T) {
 	const long, lost = 64, 63 // pages of the first READ, and the one that goes away
 	for _, refused := range []bool{false, true} {

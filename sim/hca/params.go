@@ -115,7 +115,8 @@ type Params struct {
 	RNRDamming       bool         // what is taken up during the wait for an RNR NAK counts as sent and is not put on the wire
 	FlushPoll        sim.Time     `bounds:"1000.."` // a QP in ERR looks at its doorbell record again after this, then at doubling distances
 
-	// ACK timer of a RoCE port (retransmit.go); the first three are fields of the register ROCE_ACCL after power-on.
+	// ACK timer of a RoCE port (retransmit.go); the first three are fields of the register
+	// ROCE_ACCL after power-on.
 	RoCEAccl                   bool            `key:"roce_accl"`            // the device has the register
 	RoCEAdpRetransEn           bool            `key:"roce_adp_retrans_en"`  // adaptive retransmission
 	RoCESlowRestartEn          bool            `key:"roce_slow_restart_en"` // a retransmission after a timeout counts as a congestion notice
@@ -194,17 +195,20 @@ type Identity struct {
 	BoardID string  // PSID, at most 16 bytes
 	// Netdev: the function has what a driver needs to make a network interface of an Ethernet port.
 	Netdev bool
-	// Packets: the port's driver has queues for the Ethernet packets of programs, and no network interface of its own.
-	// While no queue takes packets, the port is as without them.
+	// Packets: the port's driver has queues for the Ethernet packets of programs, and no network
+	// interface of its own. While no queue takes packets, the port is as without them.
 	Packets bool
-	// Paced: programs run by the wall's clock, so that one may post to a queue pair that has been in ERR for long.
+	// Paced: programs run by the wall's clock, so that one may post to a queue pair that has been
+	// in ERR for long.
 	Paced bool
 	// RoCEv2: the port has no RoCE v1.
 	RoCEv2 bool
-	// SourcePort is the UDP source port of every RoCE v2 packet; 0: it follows from queue pairs and address vectors.
+	// SourcePort is the UDP source port of every RoCE v2 packet; 0: it follows from queue pairs and
+	// address vectors.
 	SourcePort uint16
-	// Window is how many PSNs of a queue pair may be outstanding before its next packet, or READ, waits for an answer, where the receiver
-	// has less room than a network of cards; at least twice AckReqPackets. 0: as many as the transport allows.
+	// Window is how many PSNs of a queue pair may be outstanding before its next packet, or READ,
+	// waits for an answer, where the receiver has less room than a network of cards; at least twice
+	// AckReqPackets. 0: as many as the transport allows.
 	Window int
 }
 

@@ -8,7 +8,8 @@ import (
 )
 
 // TestPathMTUChange: a connection that is reset and made again with another path MTU cuts its
-// messages by the new one; where the two ends differ, a packet of the wrong length is an invalid request.
+// messages by the new one; where the two ends differ, a packet of the wrong length is an invalid
+// request.
 func TestPathMTUChange(t *testing.T) {
 	o := defaults()
 	ha, hb, a, b, _, _ := twoHosts(t, testParams(), 1, o)

@@ -7,8 +7,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// TestPUChoice: queue pairs whose numbers are equal modulo the processing units take turns at one of them, message by message,
-// however many are free, if the parameters say so.
+// TestPUChoice: queue pairs whose numbers are equal modulo the processing units take turns at one
+// of them, message by message, however many are free, if the parameters say so.
 func TestPUChoice(t *testing.T) {
 	for _, c := range []struct {
 		choice PUChoice

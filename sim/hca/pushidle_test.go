@@ -7,7 +7,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// TestPushIdle: what is pushed while a WQE waits is taken, or with PushIdle fetched; and all of it is carried out, once.
+// TestPushIdle: what is pushed while a WQE waits is taken, or with PushIdle fetched; and all of it
+// is carried out, once.
 func TestPushIdle(t *testing.T) {
 	for _, c := range []struct {
 		idle            bool

@@ -19,7 +19,8 @@ type qp struct {
 	umems  umemUse // of a program's own commands
 }
 
-// joinDomain gives a QP of XRC the SRQ of its context, which may be nil, and a target those that requests may name.
+// joinDomain gives a QP of XRC the SRQ of its context, which may be nil, and a target those that
+// requests may name.
 func (q *qp) joinDomain(spare *srq, srqs *sharedQueues) {
 	q.spare = spare
 	if q.target() {

@@ -26,15 +26,17 @@ func (v *queuePairs) reset() {
 	v.limitQPs(uint32(v.p.LogMaxQP))
 }
 
-// limitQPs has the numbers of QPs, of which none was handed out, have so many bits. Devices of one network begin far from each
-// other, as those of cards with different histories do: at halves, quarters and so on of the range, in the order of
-// Identity.Number. They differ in high bits only, so that what a model takes from the low ones (hca.pu_choice) is the same on all.
+// limitQPs has the numbers of QPs, of which none was handed out, have so many bits. Devices of one
+// network begin far from each other, as those of cards with different histories do: at halves,
+// quarters and so on of the range, in the order of Identity.Number. They differ in high bits only,
+// so that what a model takes from the low ones (hca.pu_choice) is the same on all.
 func (v *queuePairs) limitQPs(log uint32) {
 	const least = 2*firstQPN - 1 // low bits that no device has inverted
 	v.qpNums = numbers{next: firstQPN, limit: 1 << log, first: firstQPN, flip: bits.Reverse32(uint32(v.id.Number)) >> (32 - log) &^ least, late: true}
 }
 
-// qpSlot is the place of a QP number in bySlot, which the numbers handed out fill from the beginning.
+// qpSlot is the place of a QP number in bySlot, which the numbers handed out fill from the
+// beginning.
 func (v *queuePairs) qpSlot(n uint32) uint32 { return n ^ v.qpNums.flip }
 
 // qpn is the QP with a number, or nil.

@@ -100,7 +100,8 @@ func TestAccessReg(t *testing.T) {
 	}
 }
 
-// TestRegistersBeforeInit: a driver tells its endianness before INIT_HCA, and not before ENABLE_HCA.
+// TestRegistersBeforeInit: a driver tells its endianness before INIT_HCA, and not before
+// ENABLE_HCA.
 func TestRegistersBeforeInit(t *testing.T) {
 	h := &host{t: t, e: sim.New(sim.Options{})}
 	h.d = New(h.e, "x", nil, testParams(), Identity{})
@@ -322,7 +323,8 @@ func TestPPCNT(t *testing.T) {
 	h.writeReg(prm.RegPPCNT, prm.StatusBadParam, port1)
 }
 
-// TestPFCC: the classes are those of the wire, and what would change them is refused, as is what pauses the port as a whole.
+// TestPFCC: the classes are those of the wire, and what would change them is refused, as is what
+// pauses the port as a whole.
 func TestPFCC(t *testing.T) {
 	h := newHost(t, sim.New(sim.Options{}), testParams(), 1)
 	read := func() [2]uint32 {

@@ -245,7 +245,8 @@ func (q *requester) sendsRequests() bool {
 	return q.state == prm.QPStateRTS || q.draining && (q.open || q.cur != q.tail)
 }
 
-// pageWait is a fault of a requester that is out: its token, 0 if there is none, and the message that it is about.
+// pageWait is a fault of a requester that is out: its token, 0 if there is none, and the message
+// that it is about.
 type pageWait struct {
 	token odp.Token
 	msg   uint32

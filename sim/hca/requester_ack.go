@@ -114,7 +114,8 @@ func (q *requester) progress() {
 	q.syncCursor()
 }
 
-// doneElse says whether a message at the head is done that is no SEND or WRITE, or fails it if it has failed.
+// doneElse says whether a message at the head is done that is no SEND or WRITE, or fails it if it
+// has failed.
 //
 //go:noinline
 func (q *requester) doneElse(m *msg) bool {

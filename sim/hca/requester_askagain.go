@@ -6,9 +6,10 @@ import (
 	"github.com/rdmasim/rdmasim/sim/odp"
 )
 
-// Packet flood, a hypothesis (odp.Params.AskAgain): a requester that waits for the pages in which a response lands asks
-// for the response again and again meanwhile, and drops each. That a card does so is inferred from what Fukuoka et al. (ISPASS
-// 2021) call by that name; only the abstract was at hand. How late it learns that the pages are there is odp.Params.Learn.
+// Packet flood, a hypothesis (odp.Params.AskAgain): a requester that waits for the pages in which a
+// response lands asks for the response again and again meanwhile, and drops each. That a card does
+// so is inferred from what Fukuoka et al. (ISPASS 2021) call by that name; only the abstract was at
+// hand. How late it learns that the pages are there is odp.Params.Learn.
 
 // beginAsking sets the next request of a requester whose response had no place to land.
 func (q *requester) beginAsking() {
@@ -27,7 +28,8 @@ func (q *requester) onAsk() {
 	q.beginAsking()
 }
 
-// askAgain sends the request of the oldest message once more. The cursor, which may wait for pages of its own, stays.
+// askAgain sends the request of the oldest message once more. The cursor, which may wait for pages
+// of its own, stays.
 func (q *requester) askAgain() {
 	m, w := q.msg(q.faults[odp.LandingSide].msg), &q.u.parsed
 	if prm.ParseSendWQE(q.landing[m.land].wqe, uint32(q.st), w) != nil {

@@ -245,9 +245,9 @@ func (q *requester) awaited(psn uint32) bool {
 	return roce.CmpPSN(psn, q.una) >= 0 && roce.CmpPSN(psn, q.sent) < 0 || q.breaks(rule.GhostsAreDropped)
 }
 
-// awaitedAgain says whether a response can be that of a READ or an atomic that was asked for
-// again; others are of the request before. So is an ACK of its PSN: each request that was sent again is acknowledged by
-// the last PSN that was executed, which may be that one.
+// awaitedAgain says whether a response can be that of a READ or an atomic that was asked for again;
+// others are of the request before. So is an ACK of its PSN: each request that was sent again is
+// acknowledged by the last PSN that was executed, which may be that one.
 func (q *requester) awaitedAgain(p *roce.Packet, psn uint32) bool {
 	return !q.exact || psn == q.una && !isACK(p) || q.breaks(rule.StaleResponsesAreDropped)
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/rdmasim/rdmasim/roce"
 )
 
-// The longest message, 1 GiB, may be a READ at the smallest MTU too. With what a new request may find
-// outstanding it fills the window of PSNs and no more.
+// The longest message, 1 GiB, may be a READ at the smallest MTU too. With what a new request may
+// find outstanding it fills the window of PSNs and no more.
 func TestLongestReadFitsTheWindowOfPSNs(t *testing.T) {
 	q := &requester{connection: &connection{u: &units{}}}
 	q.mtu = roce.MTU256.Bytes()

@@ -6,9 +6,10 @@ import (
 	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
-// Work requests that have the device copy (MMO WQEs of modifier DMA): no packet leaves. Both keys are checked for the whole range before
-// anything is moved. A queue's copies are carried out one after the other, a burst at a time: its bytes are read, and written when all
-// of them are there. How a card divides a copy, and how many it works on at once, is not published.
+// Work requests that have the device copy (MMO WQEs of modifier DMA): no packet leaves. Both keys
+// are checked for the whole range before anything is moved. A queue's copies are carried out one
+// after the other, a burst at a time: its bytes are read, and written when all of them are there.
+// How a card divides a copy, and how many it works on at once, is not published.
 
 // copyBurst is how many bytes of a copy are read before they are written.
 const copyBurst = 64 << 10

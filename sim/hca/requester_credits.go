@@ -6,8 +6,8 @@ import (
 )
 
 // End-to-end credits of reliable connections (IBTA Vol. 1, 9.7.7.2): with Params.Credits a
-// responder says in every ACK how many receives it has, and a requester sends no message that takes one
-// beyond its limit sequence number, but for one that asks for an ACK and so for news.
+// responder says in every ACK how many receives it has, and a requester sends no message that takes
+// one beyond its limit sequence number, but for one that asks for an ACK and so for news.
 
 // credit learns from a response, also from an old one, and reports whether more may be sent. A
 // responder that has once announced no count does not limit any more.
@@ -50,7 +50,8 @@ func (q *requester) spendCredit(op prm.WQEOpcode) {
 	}
 }
 
-// probes says whether the message that is being sent is the one beyond the limit, whose ACK must come.
+// probes says whether the message that is being sent is the one beyond the limit, whose ACK must
+// come.
 func (q *requester) probes() bool {
 	return q.u.p.Credits && !q.unlimited && roce.CmpPSN(q.ssn, q.lsn) > 0
 }

@@ -4,11 +4,11 @@ import (
 	"github.com/rdmasim/rdmasim/roce"
 )
 
-// Packet damming, a hypothesis (Params.RNRDamming): what a requester takes up while it waits out an RNR NAK counts as
-// sent, and nothing of it reaches the wire. That a card does so is inferred from what Fukuoka et al. (ISPASS 2021) call by that
-// name; only the abstract was at hand. What brings a dammed request onto the wire is the ordinary repair of a
-// loss: the ACK timeout, or the NAK that a later request draws. A further RNR NAK does not, since it has sent again
-// what was sent.
+// Packet damming, a hypothesis (Params.RNRDamming): what a requester takes up while it waits out an
+// RNR NAK counts as sent, and nothing of it reaches the wire. That a card does so is inferred from
+// what Fukuoka et al. (ISPASS 2021) call by that name; only the abstract was at hand. What brings a
+// dammed request onto the wire is the ordinary repair of a loss: the ACK timeout, or the NAK that a
+// later request draws. A further RNR NAK does not, since it has sent again what was sent.
 //
 // A requester cannot tell a page fault from a queue without receives: any RNR NAK dams.
 
@@ -30,12 +30,12 @@ func (q *requester) endDamming() {
 	q.rewind()
 }
 
-// takesUp says whether a requester that waits takes new WQEs up all the same. One that has moved its cursor back
-// meanwhile has something to send first.
+// takesUp says whether a requester that waits takes new WQEs up all the same. One that has moved
+// its cursor back meanwhile has something to send first.
 func (q *requester) takesUp() bool { return q.dams && q.cur == q.tail }
 
-// dam counts a message as sent that was just begun. It reports false when so many PSNs cannot be outstanding: that message is
-// sent after the wait.
+// dam counts a message as sent that was just begun. It reports false when so many PSNs cannot be
+// outstanding: that message is sent after the wait.
 func (q *requester) dam(m *msg) bool {
 	if int64(roce.CmpPSN(m.first, q.una))+int64(m.n) > roce.MaxOutstandingPSN {
 		return false

@@ -6,11 +6,12 @@ import (
 	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
-// The initiator of the dynamically connected transport (DCI) is a reliable requester with one connection at a time, to the
-// target that the request under way names. For a request that names another it waits until all before it are done, says that it
-// leaves, connects, and goes on without an answer to that: that requests wait for those to other targets, and that a change
-// costs some 1 us, is measured (the DCT notes beside Kalia et al., FaSST, OSDI 2016; Params.DCTurn); that the connect packet
-// goes ahead of the request, and the form of the packets, are assumptions.
+// The initiator of the dynamically connected transport (DCI) is a reliable requester with one
+// connection at a time, to the target that the request under way names. For a request that names
+// another it waits until all before it are done, says that it leaves, connects, and goes on without
+// an answer to that: that requests wait for those to other targets, and that a change costs some 1
+// us, is measured (the DCT notes beside Kalia et al., FaSST, OSDI 2016; Params.DCTurn); that the
+// connect packet goes ahead of the request, and the form of the packets, are assumptions.
 
 // initiator is what the requester of a DCI knows of its connection.
 type initiator struct {
@@ -22,7 +23,8 @@ type initiator struct {
 	path      [36]byte // of the address vector
 }
 
-// namedTarget is the address vector of the WQE of n blocks at the cursor, nil if it is local or not whole.
+// namedTarget is the address vector of the WQE of n blocks at the cursor, nil if it is local or not
+// whole.
 func (q *requester) namedTarget() prm.AVSegment {
 	b := q.sq.whole(int(q.nbb))
 	switch c := prm.CtrlSegment(b); c.Opcode() {
@@ -36,7 +38,8 @@ func (q *requester) namedTarget() prm.AVSegment {
 	return prm.AVSegment(b[prm.CtrlSegmentSize:end])
 }
 
-// turns says whether the WQE at the cursor of a DCI waits: until those to another target are done, or while the DCI turns to its own.
+// turns says whether the WQE at the cursor of a DCI waits: until those to another target are done,
+// or while the DCI turns to its own.
 //
 //go:noinline
 func (q *requester) turns() bool {
@@ -100,7 +103,8 @@ func (q *requester) disconnect() {
 	}
 }
 
-// reconnect leaves the target and connects to it again, from the oldest packet that it has not taken.
+// reconnect leaves the target and connects to it again, from the oldest packet that it has not
+// taken.
 func (q *requester) reconnect() {
 	if d := q.dci; d.connected {
 		q.sendDC(roce.OpDCDisconnect, q.psn)

@@ -21,8 +21,8 @@ func (q *requester) failAt(i uint32, s prm.Syndrome) {
 	q.claimAck(m.first, own)
 }
 
-// unanswered is the oldest message that the peer has not answered. It is the oldest of all, unless a local one at the head is still under
-// way: those behind that may have been answered.
+// unanswered is the oldest message that the peer has not answered. It is the oldest of all, unless
+// a local one at the head is still under way: those behind that may have been answered.
 func (q *requester) unanswered() uint32 {
 	if q.head == q.tail || q.msg(q.head).kind != msgLocal {
 		return q.head

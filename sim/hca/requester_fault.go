@@ -8,8 +8,9 @@ import (
 	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
-// A requester that meets an absent page sends nothing until the driver has answered the fault. What was sent before is
-// answered as ever; a response that has no place to land is dropped, and asked for again afterwards.
+// A requester that meets an absent page sends nothing until the driver has answered the fault. What
+// was sent before is answered as ever; a response that has no place to land is dropped, and asked
+// for again afterwards.
 
 // cannotGather is a packet of the message at the cursor whose data is not there.
 //
@@ -32,7 +33,8 @@ func (q *requester) cannotGather(r mkey.Result, packet int) {
 	q.skip(w, uint64(q.pkt)*uint64(q.mtu))
 }
 
-// cannotLand is a response whose data has no place to go to, off bytes behind the beginning of the message at the head.
+// cannotLand is a response whose data has no place to go to, off bytes behind the beginning of the
+// message at the head.
 //
 //go:noinline
 func (q *requester) cannotLand(r mkey.Result, off uint32, packet int) {

@@ -8,8 +8,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
-// What a requester of ConnectX-5 and ConnectX-6 shows when something fails, beside the ACK timer (Params.CardFaults). The figures are of
-// github.com/unionxic/rdma-fault-characterization (2026).
+// What a requester of ConnectX-5 and ConnectX-6 shows when something fails, beside the ACK timer
+// (Params.CardFaults). The figures are of github.com/unionxic/rdma-fault-characterization (2026).
 
 // refusedKey takes the vendor byte of the key that was refused last.
 func (q *requester) refusedKey(s prm.Syndrome) (vendor uint16) {
@@ -20,8 +20,9 @@ func (q *requester) refusedKey(s prm.Syndrome) (vendor uint16) {
 	return vendor
 }
 
-// sendsBefore says whether the first packet of a SEND or WRITE lies before the place where the data segment at va leaves its region, behind
-// prior bytes of others. Such a request is begun: a requester compares a length with its region packet by packet.
+// sendsBefore says whether the first packet of a SEND or WRITE lies before the place where the data
+// segment at va leaves its region, behind prior bytes of others. Such a request is begun: a
+// requester compares a length with its region packet by packet.
 func (q *requester) sendsBefore(m *msg, w *prm.SendWQE, lkey uint32, va, prior uint64) bool {
 	if !q.u.p.CardFaults || m.kind != msgPush || !q.reliable() || w.Bytes <= uint64(q.mtu) || q.breaks(rule.LengthsAreCheckedByPacket) {
 		return false
@@ -42,7 +43,8 @@ func (q *requester) reportFlush(idx uint16, op prm.WQEOpcode) {
 	q.errorCQE(prm.CQEReqErr, idx, op, prm.SyndromeWRFlush)
 }
 
-// followsRecord says whether the doorbell record, and not the doorbell register, tells which requests of a QP in ERR complete.
+// followsRecord says whether the doorbell record, and not the doorbell register, tells which
+// requests of a QP in ERR complete.
 func (q *requester) followsRecord() bool {
 	return q.u.p.CardFaults && q.state == prm.QPStateERR && q.sq.size > 0 && !q.target()
 }
@@ -56,8 +58,9 @@ func (q *requester) hold() {
 	}
 }
 
-// flushTo completes the requests before the record's index, with their error or a flush error, and reports whether there were any. If the
-// record is behind the first of them, none completes, not even the one that failed.
+// flushTo completes the requests before the record's index, with their error or a flush error, and
+// reports whether there were any. If the record is behind the first of them, none completes, not
+// even the one that failed.
 func (q *requester) flushTo(record uint16) (found bool) {
 	if q.breaks(rule.RecordRulesInError) {
 		record = q.rung
@@ -92,19 +95,22 @@ func (q *requester) flushTo(record uint16) (found bool) {
 	return found
 }
 
-// awaitsRecord says whether requests that the register has announced are not before the record: a card gives their completions when the record is raised.
+// awaitsRecord says whether requests that the register has announced are not before the record: a
+// card gives their completions when the record is raised.
 func (q *requester) awaitsRecord() bool {
 	return q.followsRecord() && (q.head != q.tail || int16(q.rung-q.record) > 0)
 }
 
-// Looks at a record that is behind: a card has given the missing completions 14 to 73 us after the record was raised. After so many looks their
-// distances double, so that a QP that was left behind costs a bounded number of events.
+// Looks at a record that is behind: a card has given the missing completions 14 to 73 us after the
+// record was raised. After so many looks their distances double, so that a QP that was left behind
+// costs a bounded number of events.
 const (
 	recordLook  = 43 * sim.Microsecond
 	recordLooks = 1 << 18
 )
 
-// standsAt is the send PSN that a query of a QP in ERR gives: after a NAK what the responder has carried out, else what was sent.
+// standsAt is the send PSN that a query of a QP in ERR gives: after a NAK what the responder has
+// carried out, else what was sent.
 func (q *requester) standsAt() uint32 {
 	switch {
 	case q.breaks(rule.QueryTellsWhereItStopped):

@@ -128,10 +128,11 @@ func (q *requester) seek(to uint32) {
 	q.sq.moveTo(last.idx + uint16(last.nbb))
 }
 
-// claimAck has the packet before a PSN, which is that of the cursor or before it, sent once more with a request for an ACK, where it was to
-// be acknowledged with what follows, and nothing does: what lies behind it has failed by itself, has no packets, or must wait in SQD. own
-// is how many packets were sent from the PSN on. Responders acknowledge a duplicate again, so it takes no retry. That a card does the same
-// is not published.
+// claimAck has the packet before a PSN, which is that of the cursor or before it, sent once more
+// with a request for an ACK, where it was to be acknowledged with what follows, and nothing does:
+// what lies behind it has failed by itself, has no packets, or must wait in SQD. own is how many
+// packets were sent from the PSN on. Responders acknowledge a duplicate again, so it takes no
+// retry. That a card does the same is not published.
 //
 //go:noinline
 func (q *requester) claimAck(before uint32, own int) {
@@ -142,7 +143,8 @@ func (q *requester) claimAck(before uint32, own int) {
 	q.resume()
 }
 
-// goesBack says whether a requester with RepeatByOperation goes back N for the oldest message that is not acknowledged.
+// goesBack says whether a requester with RepeatByOperation goes back N for the oldest message that
+// is not acknowledged.
 func (q *requester) goesBack() bool {
 	if q.u.p.RepeatScheme != RepeatByOperation {
 		return false

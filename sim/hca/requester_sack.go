@@ -6,8 +6,9 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// sackState is what a requester with RepeatSACK knows of what has arrived beyond the oldest packet that is not acknowledged, and of the
-// recovery under way. It follows the modules receiveAck and txFree of github.com/NetSys/irn-vivado-hls.
+// sackState is what a requester with RepeatSACK knows of what has arrived beyond the oldest packet
+// that is not acknowledged, and of the recovery under way. It follows the modules receiveAck and
+// txFree of github.com/NetSys/irn-vivado-hls.
 type sackState struct {
 	bits       []uint64 // PSNs that were named in NAKs, at the PSN modulo their number
 	count      int      // how many
@@ -76,7 +77,8 @@ func (q *requester) sacked() *sackState {
 	return q.sack
 }
 
-// onSelectiveNAK is a NAK with SACK. The first one of a recovery takes a retry and the time of a reaction.
+// onSelectiveNAK is a NAK with SACK. The first one of a recovery takes a retry and the time of a
+// reaction.
 func (q *requester) onSelectiveNAK(p *roce.Packet, psn uint32) {
 	if !q.sacks() || p.AETH().Syndrome() != roce.NAKSequence {
 		return
@@ -103,7 +105,8 @@ func (q *requester) onSelectiveNAK(p *roce.Packet, psn uint32) {
 	q.pause(q.u.p.NackReact[0])
 }
 
-// outOfReach says whether a PSN is none that may have arrived behind the oldest that is not acknowledged.
+// outOfReach says whether a PSN is none that may have arrived behind the oldest that is not
+// acknowledged.
 func (q *requester) outOfReach(psn uint32) bool {
 	ahead := roce.CmpPSN(psn, q.una)
 	return ahead <= 0 || ahead >= q.u.window() || roce.CmpPSN(psn, q.sent) >= 0
@@ -127,7 +130,8 @@ func (q *requester) repairNext() {
 	}
 }
 
-// nextHole finds what is missing below the highest PSN that has arrived and was not sent again in this recovery.
+// nextHole finds what is missing below the highest PSN that has arrived and was not sent again in
+// this recovery.
 func (q *requester) nextHole() (psn uint32, ok bool) {
 	s, to := q.sack, q.returnsTo()
 	if roce.CmpPSN(s.high, to) < 0 {
@@ -171,7 +175,8 @@ func (q *requester) jump(psn uint32) {
 	q.repairing, q.after = true, back
 }
 
-// repaired is the cursor behind a packet that was sent again: it goes to the next one that is missing, or back to where it was.
+// repaired is the cursor behind a packet that was sent again: it goes to the next one that is
+// missing, or back to where it was.
 //
 //go:noinline
 func (q *requester) repaired() {
@@ -191,7 +196,8 @@ func (q *requester) repaired() {
 	q.resume()
 }
 
-// followAck is what an acknowledgement in a recovery shows: the oldest packet is missing if it was sent before a repair that has arrived.
+// followAck is what an acknowledgement in a recovery shows: the oldest packet is missing if it was
+// sent before a repair that has arrived.
 func (q *requester) followAck() {
 	s := q.sack
 	if s == nil || q.state == prm.QPStateERR {
@@ -221,8 +227,8 @@ func (q *requester) followAck() {
 	q.repairNext()
 }
 
-// repeatTimedOut has the oldest packet sent again after RepeatTimeout. It reports false when that was the connection's ACK timer, which goes
-// by its own rule: then all is sent again.
+// repeatTimedOut has the oldest packet sent again after RepeatTimeout. It reports false when that
+// was the connection's ACK timer, which goes by its own rule: then all is sent again.
 func (q *requester) repeatTimedOut() bool {
 	if q.backoff != 0 || !q.sacks() {
 		return false

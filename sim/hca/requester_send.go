@@ -165,8 +165,9 @@ func (q *requester) sendPush(m *msg, w *prm.SendWQE) bool {
 	return true
 }
 
-// putRare writes the headers that few packets of a SEND or WRITE have: the target, which each packet of XRC and of a DCI bears,
-// and immediate data or the key that is invalidated, which are in the last.
+// putRare writes the headers that few packets of a SEND or WRITE have: the target, which each
+// packet of XRC and of a DCI bears, and immediate data or the key that is invalidated, which are in
+// the last.
 //
 //go:noinline
 func (q *requester) putRare(m *msg, f *roce.Frame, info *roce.OpInfo, psn uint32, w *prm.SendWQE) {
@@ -180,7 +181,8 @@ func (q *requester) putRare(m *msg, f *roce.Frame, info *roce.OpInfo, psn uint32
 	}
 }
 
-// pushed notes that the packet of m at the cursor is made, with n bytes of payload and that many in all.
+// pushed notes that the packet of m at the cursor is made, with n bytes of payload and that many in
+// all.
 func (q *requester) pushed(m *msg, psn uint32, n, bytes int) {
 	q.out += uint64(n)
 	q.noteSent(roce.AddPSN(psn, 1))
@@ -193,9 +195,10 @@ func (q *requester) pushed(m *msg, psn uint32, n, bytes int) {
 	}
 }
 
-// wantsAck is the AckReq policy: the requester must never wait for an ACK that
-// the responder does not owe. An unsignalled message with more behind it leaves the request to a
-// later packet, and where none comes to claimAck; not so on a DCI, whose next message may wait for the end of this one.
+// wantsAck is the AckReq policy: the requester must never wait for an ACK that the responder does
+// not owe. An unsignalled message with more behind it leaves the request to a later packet, and
+// where none comes to claimAck; not so on a DCI, whose next message may wait for the end of this
+// one.
 func (q *requester) wantsAck(m *msg, last bool) bool {
 	if int(q.sinceAR) >= q.u.p.AckReqPackets {
 		return true

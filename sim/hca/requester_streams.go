@@ -8,10 +8,11 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// Streams of a DCI (rdma-core man mlx5dv_dci_stream_id_reset): each request is of one, and an error that is a request's own, or the
-// target's about it, ends its stream only. Later requests of that stream are flushed in order, and those of others are carried out,
-// until the stream is reset, or until as many are in error as the QP was made for, and the QP is. Requests of all streams take turns in
-// the one send queue.
+// Streams of a DCI (rdma-core man mlx5dv_dci_stream_id_reset): each request is of one, and an error
+// that is a request's own, or the target's about it, ends its stream only. Later requests of that
+// stream are flushed in order, and those of others are carried out, until the stream is reset, or
+// until as many are in error as the QP was made for, and the QP is. Requests of all streams take
+// turns in the one send queue.
 
 // streams are those of a DCI that are in error.
 type streams struct {
@@ -43,8 +44,8 @@ func (s *streams) restart(id uint16) bool {
 	return i >= 0
 }
 
-// endsStream says whether an error is one of the request's stream alone. Without answers, and with ones that make no sense, the
-// connection is in doubt, and the QP ends: an assumption.
+// endsStream says whether an error is one of the request's stream alone. Without answers, and with
+// ones that make no sense, the connection is in doubt, and the QP ends: an assumption.
 func (s *streams) endsStream(id uint16, why prm.Syndrome) bool {
 	if s == nil {
 		return false
@@ -66,8 +67,8 @@ func (q *requester) stream() uint16 {
 	return prm.CtrlSegment(q.sq.whole(int(q.nbb))).DCIStream()
 }
 
-// passFailed completes the oldest request, whose stream alone has failed, and goes on behind it. What the target has not taken of
-// it, and what it has dropped behind it, goes by a new connection.
+// passFailed completes the oldest request, whose stream alone has failed, and goes on behind it.
+// What the target has not taken of it, and what it has dropped behind it, goes by a new connection.
 func (q *requester) passFailed(m *msg) {
 	q.reportFailed(m)
 	q.headGone, q.nakked, q.halt = false, false, false

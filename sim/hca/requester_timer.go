@@ -15,7 +15,8 @@ func (q *requester) startTimer() {
 	}
 }
 
-// setDeadline (re)starts the ACK timer. One event looks at it, and another only where the timer must end before that.
+// setDeadline (re)starts the ACK timer. One event looks at it, and another only where the timer
+// must end before that.
 func (q *requester) setDeadline() {
 	if q.timeout == 0 {
 		return
@@ -83,11 +84,12 @@ func (q *requester) onTimer() {
 	q.kick()
 }
 
-// longestAnswer is what an answer takes at most where nothing is lost, or a 16th of the ACK timeout if that is more.
+// longestAnswer is what an answer takes at most where nothing is lost, or a 16th of the ACK timeout
+// if that is more.
 const longestAnswer = 100 * sim.Microsecond
 
-// timerWaited is for how long the requester has waited in vain for answers by now: until its ACK timer ran out, and since the latest answer, if
-// that is longer than answers take.
+// timerWaited is for how long the requester has waited in vain for answers by now: until its ACK
+// timer ran out, and since the latest answer, if that is longer than answers take.
 func (q *requester) timerWaited(now sim.Time) sim.Time {
 	if q.deadline == sim.Never {
 		return q.timerWaits
@@ -156,7 +158,8 @@ func (q *requester) rewait(n uint8) {
 	}
 }
 
-// timedOut counts an ACK timeout, chooses the next wait and takes a retry where the rule says so. Without one left the QP fails.
+// timedOut counts an ACK timeout, chooses the next wait and takes a retry where the rule says so.
+// Without one left the QP fails.
 func (q *requester) timedOut() (effect timeoutEffect, alive bool) {
 	effect, counter := q.ack.effect(q.backoff)
 	if counter == prm.QCRoCEADPRetrans && q.breaks(rule.AdaptiveTimeoutsCountApart) {
@@ -191,8 +194,9 @@ func (q *requester) timedOut() (effect timeoutEffect, alive bool) {
 	return effect, true
 }
 
-// slowRestart is what a retransmission after a timeout does to the congestion control of its QP: it handles a notice that nobody sent.
-// That the notice slows the QP down where DCQCN is on follows from what notices are.
+// slowRestart is what a retransmission after a timeout does to the congestion control of its QP: it
+// handles a notice that nobody sent. That the notice slows the QP down where DCQCN is on follows
+// from what notices are.
 func (q *requester) slowRestart() {
 	if !q.ack.slowRestart {
 		return

@@ -6,13 +6,13 @@ import (
 )
 
 // Work requests that change memory keys (UMR): binds of memory windows and local invalidates of any
-// connection, registration by the queues of the host's kernel, and all that a driver does to its keys
-// on a queue of its own, of service type REG_UMR.
+// connection, registration by the queues of the host's kernel, and all that a driver does to its
+// keys on a queue of its own, of service type REG_UMR.
 //
 // A UMR takes effect as a whole when it is begun, on a driver's queue when its doorbell comes: the
-// completion that says so is later, by what the reads of the work request and of its list of entries
-// take. A driver that does not wait for it, because it is a model that acts at instants, finds the key
-// changed.
+// completion that says so is later, by what the reads of the work request and of its list of
+// entries take. A driver that does not wait for it, because it is a model that acts at instants,
+// finds the key changed.
 
 // umrQueue is what a queue needs for UMRs, made with the first.
 type umrQueue struct {
@@ -78,8 +78,8 @@ func (q *requester) peekWQE(idx uint16, b []byte) []byte {
 	return b[:n*prm.WQEBBSize]
 }
 
-// doUMR begins a UMR: it takes effect now, if it has not at the doorbell. The message m ends when its
-// list was read.
+// doUMR begins a UMR: it takes effect now, if it has not at the doorbell. The message m ends when
+// its list was read.
 func (q *requester) doUMR(m *msg, w *prm.SendWQE) prm.Syndrome {
 	v := q.umrs()
 	var s prm.Syndrome

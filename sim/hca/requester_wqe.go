@@ -6,8 +6,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
-// begin takes the WQE at the cursor of a runnable QP: it checks it and gives it PSNs, or, when it is
-// sent again, finds what it had. It reports whether there is anything to go on with.
+// begin takes the WQE at the cursor of a runnable QP: it checks it and gives it PSNs, or, when it
+// is sent again, finds what it had. It reports whether there is anything to go on with.
 func (q *requester) begin() bool {
 	u := q.u
 	n := q.nbb

@@ -248,8 +248,8 @@ func (q *responder) execute(p *roce.Packet) (wait bool) {
 	}
 }
 
-// dropFaults is a queue that waits for pages no more. What was accepted before the state ERR is still answered, with the pages that
-// it waits for.
+// dropFaults is a queue that waits for pages no more. What was accepted before the state ERR is
+// still answered, with the pages that it waits for.
 func (q *responder) dropFaults() {
 	for i := range q.faults {
 		if q.faults[i] != 0 && !(q.heldFault && i == int(odp.ReadSide-odp.WriteSide)) {

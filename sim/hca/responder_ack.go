@@ -91,8 +91,8 @@ func (q *responder) fatal(s roce.Syndrome) {
 	q.owner.toError()
 }
 
-// failRecv ends the receive that is open with an error and answers, on a reliable service, with a NAK. The
-// CQE informs the owner; there is no event.
+// failRecv ends the receive that is open with an error and answers, on a reliable service, with a
+// NAK. The CQE informs the owner; there is no event.
 func (q *responder) failRecv(s prm.Syndrome, nak roce.Syndrome) {
 	q.recvOpen = false
 	if q.reliable() {

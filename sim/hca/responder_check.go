@@ -205,7 +205,8 @@ func (q *responder) fillDatagram(p *roce.Packet) verdict {
 	return passed
 }
 
-// awaitsDriver says whether the packet needs the side of the queue that stands still for a page fault: READs have one of their own.
+// awaitsDriver says whether the packet needs the side of the queue that stands still for a page
+// fault: READs have one of their own.
 func (q *responder) awaitsDriver(info *roce.OpInfo) bool {
 	waits := q.paging
 	if info.Class == roce.ClassReadRequest {
@@ -328,7 +329,8 @@ func (q *responder) readable(h roce.RETH) bool {
 	return r == mkey.OK || q.breaks(rule.ReadIsCheckedWhole)
 }
 
-// sourceIsThere says whether the first packet of a READ's response finds its pages, or fails for another reason when its turn comes.
+// sourceIsThere says whether the first packet of a READ's response finds its pages, or fails for
+// another reason when its turn comes.
 func (q *responder) sourceIsThere(h roce.RETH) bool {
 	return q.pagedOperations()&prm.ODPRead == 0 || q.translates(h.RKey(), h.VA(), min(h.Length(), uint32(q.mtu)), mkey.RemoteRead) ||
 		!q.pages(q.u.dma.result, prm.ODPRead) || q.breaks(rule.ReadWaitsForPages)

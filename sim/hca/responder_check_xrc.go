@@ -7,13 +7,15 @@ import (
 	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
-// The target of an XRC connection keeps the order of its packets and their answers, and has nothing else of its own: each
-// request names an SRQ in its XRCETH. Receives come from that SRQ and complete to its CQ, and all keys are looked up in its
-// protection domain, those of WRITE, READ and atomics too, since the QP's own is the driver's (the XRC patches for rxe of
-// 2021-07-30, parts 7 and 13).
+// The target of an XRC connection keeps the order of its packets and their answers, and has nothing
+// else of its own: each request names an SRQ in its XRCETH. Receives come from that SRQ and
+// complete to its CQ, and all keys are looked up in its protection domain, those of WRITE, READ and
+// atomics too, since the QP's own is the driver's (the XRC patches for rxe of 2021-07-30, parts 7
+// and 13).
 
-// checkXRC is the order for the target of an XRC connection. A packet that is the next of its connection is looked at as far as
-// the SRQ that it names, and then as any packet of a reliable connection.
+// checkXRC is the order for the target of an XRC connection. A packet that is the next of its
+// connection is looked at as far as the SRQ that it names, and then as any packet of a reliable
+// connection.
 func (q *responder) checkXRC(p *roce.Packet, info *roce.OpInfo) verdict {
 	if p.BTH().PSN() != q.epsn || q.awaitsDriver(info) || !q.follows(info) {
 		return q.checkRC(p, info)
@@ -48,8 +50,9 @@ func (q *responder) sharesDomain(s *srq) bool {
 	return s.xrc.xrcd == q.context().XRCD() || s == q.spare && q.breaks(rule.RequestNamesAnXRCSRQ) || q.breaks(rule.NamedSRQIsOfTheDomain)
 }
 
-// keepsTo says whether a packet goes on with the SRQ of the message that is arriving, or of the receive WQE that is held for one
-// which comes again. One that was destroyed meanwhile is another, whatever its number.
+// keepsTo says whether a packet goes on with the SRQ of the message that is arriving, or of the
+// receive WQE that is held for one which comes again. One that was destroyed meanwhile is another,
+// whatever its number.
 func (q *responder) keepsTo(s *srq) bool {
 	return q.in == inNone && !q.recvOpen || s == q.srq || q.srq != nil && q.srq.exists() && q.breaks(rule.MessageKeepsToItsSRQ)
 }
@@ -78,7 +81,8 @@ func (q *responder) requested(p *roce.Packet) asker {
 	return a
 }
 
-// asksAgain says whether a duplicate is on behalf of whoever has asked first: its SRQ must still be there.
+// asksAgain says whether a duplicate is on behalf of whoever has asked first: its SRQ must still be
+// there.
 func (q *responder) asksAgain(p *roce.Packet, by asker) bool {
 	if q.st != prm.STXRC {
 		return true

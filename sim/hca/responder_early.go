@@ -5,8 +5,8 @@ import (
 	"github.com/rdmasim/rdmasim/roce"
 )
 
-// Selective repeat: the responder keeps packets that came before the one it expects, and executes them in
-// order once the gap is closed; RepeatScheme says what it asks for.
+// Selective repeat: the responder keeps packets that came before the one it expects, and executes
+// them in order once the gap is closed; RepeatScheme says what it asks for.
 
 // keep takes a request packet that came early, if the device does so. The list is in the
 // order of PSNs.

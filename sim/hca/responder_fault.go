@@ -7,14 +7,16 @@ import (
 	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
-// A responder that meets an absent page has the peer try again: it answers with an RNR NAK, of the QP's own timer, and
-// nothing has changed. It stands still until the driver has answered the fault, also when the page is there before (Lesokhin et al.,
-// ASPLOS 2017, section 4: the firmware suspends the queue's side, and the driver resumes it). What an unreliable peer has sent is
-// lost. That atomics do so too is assumed.
+// A responder that meets an absent page has the peer try again: it answers with an RNR NAK, of the
+// QP's own timer, and nothing has changed. It stands still until the driver has answered the fault,
+// also when the page is there before (Lesokhin et al., ASPLOS 2017, section 4: the firmware
+// suspends the queue's side, and the driver resumes it). What an unreliable peer has sent is lost.
+// That atomics do so too is assumed.
 //
-// The source of a READ is looked for when the READ is accepted, so that nothing behind it has been executed when it is not there: requests
-// are executed in their order, and an RNR NAK names the one that is expected. What goes away later finds requests behind the READ executed
-// and perhaps acknowledged, and holds the responses instead. What a card does then is not published.
+// The source of a READ is looked for when the READ is accepted, so that nothing behind it has been
+// executed when it is not there: requests are executed in their order, and an RNR NAK names the one
+// that is expected. What goes away later finds requests behind the READ executed and perhaps
+// acknowledged, and holds the responses instead. What a card does then is not published.
 
 // targetFault is a request of which the target is absent.
 func (q *responder) targetFault(p *roce.Packet) {
@@ -38,8 +40,9 @@ func (q *responder) targetFault(p *roce.Packet) {
 	q.awaitPages(f)
 }
 
-// holdRead holds the responses from that of a READ on, whose source has gone away since it was accepted. Where a fault of a later READ
-// is out it waits for that answer first, since one fault of the side is out at most. It reports false where the driver cannot be told.
+// holdRead holds the responses from that of a READ on, whose source has gone away since it was
+// accepted. Where a fault of a later READ is out it waits for that answer first, since one fault of
+// the side is out at most. It reports false where the driver cannot be told.
 func (q *responder) holdRead(r *response) bool {
 	if w := &q.faults[odp.ReadSide-odp.WriteSide]; *w == 0 {
 		f := q.newFault(odp.ReadSide, min(q.mtu, int(r.left)))
@@ -54,8 +57,9 @@ func (q *responder) holdRead(r *response) bool {
 	return true
 }
 
-// receiveFault is a packet whose place in the receive buffers is absent. In the form of completions a receive WQE of an SRQ goes
-// back, and the message takes another one when it comes again; that one which holds a part of a message stays is assumed.
+// receiveFault is a packet whose place in the receive buffers is absent. In the form of completions
+// a receive WQE of an SRQ goes back, and the message takes another one when it comes again; that
+// one which holds a part of a message stays is assumed.
 func (q *responder) receiveFault(p *roce.Packet) {
 	f := q.newFault(odp.WriteSide, p.PayloadLen())
 	f.WQE, f.Index, f.Committed = true, q.recvIdx, q.recvGot
@@ -68,7 +72,8 @@ func (q *responder) receiveFault(p *roce.Packet) {
 	}
 }
 
-// awaitPages has the peer try again, and the driver told unless it is already. It reports false when the queue fails instead.
+// awaitPages has the peer try again, and the driver told unless it is already. It reports false
+// when the queue fails instead.
 func (q *responder) awaitPages(f odp.Fault) bool {
 	w := &q.faults[f.Side-odp.WriteSide]
 	if *w == 0 {

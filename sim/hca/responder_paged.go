@@ -7,7 +7,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
-// pagesCame is the driver's answer to a fault. The peer tries again by itself, and a response that waits goes on.
+// pagesCame is the driver's answer to a fault. The peer tries again by itself, and a response that
+// waits goes on.
 func (q *responder) pagesCame(s odp.Side, wqe, failed bool) {
 	failed = failed && !q.breaks(rule.LostPagesFailThePeer)
 	q.faults[s-odp.WriteSide] = 0

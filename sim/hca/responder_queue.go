@@ -182,7 +182,8 @@ func (q *responder) respondRead(r *response) bool {
 	}
 }
 
-// cannotRead is a READ whose next bytes are not to be had. It reports whether the READ waits for them.
+// cannotRead is a READ whose next bytes are not to be had. It reports whether the READ waits for
+// them.
 //
 //go:noinline
 func (q *responder) cannotRead(r *response, result mkey.Result) (wait bool) {

@@ -6,9 +6,11 @@ import (
 	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
-// What a responder of ConnectX-5 and ConnectX-6 shows when something fails (github.com/unionxic/rdma-fault-characterization, 2026).
+// What a responder of ConnectX-5 and ConnectX-6 shows when something fails
+// (github.com/unionxic/rdma-fault-characterization, 2026).
 
-// staysSilent says whether a packet that a key refuses waits, since the key was deregistered a moment ago; those behind it wait too.
+// staysSilent says whether a packet that a key refuses waits, since the key was deregistered a
+// moment ago; those behind it wait too.
 func (q *responder) staysSilent(p *roce.Packet) bool {
 	if len(q.u.gone) == 0 || !q.reliable() || q.breaks(rule.DeregistrationIsSilent) {
 		return false
@@ -38,7 +40,8 @@ func (q *responder) onHush() {
 	}
 }
 
-// countRefused counts a request that was refused for its key or its address, as one that was carried out.
+// countRefused counts a request that was refused for its key or its address, as one that was
+// carried out.
 func (q *responder) countRefused(info *roce.OpInfo) {
 	switch {
 	case !q.u.p.CardFaults || q.breaks(rule.RefusedRequestsAreCounted):

@@ -6,9 +6,11 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// Here stands when a requester sends again what nobody answers. Which rule holds, the register ROCE_ACCL says, and on a device
-// without it, or on InfiniBand, the formula of the specification. The figures are measurements of ConnectX-5 and ConnectX-6 that
-// were published in 2026 (github.com/unionxic/rdma-fault-characterization, harness/ack_timeout); how firmware comes to them is not public.
+// Here stands when a requester sends again what nobody answers. Which rule holds, the register
+// ROCE_ACCL says, and on a device without it, or on InfiniBand, the formula of the specification.
+// The figures are measurements of ConnectX-5 and ConnectX-6 that were published in 2026
+// (github.com/unionxic/rdma-fault-characterization, harness/ack_timeout); how firmware comes to
+// them is not public.
 
 // roceAccl is what the register ROCE_ACCL says; connections that are made from then on go by it.
 type roceAccl struct {
@@ -44,15 +46,17 @@ type ackTimer struct {
 	retries     uint32   // retry_cnt
 }
 
-// A connection with retry_cnt 0 makes sevenAlone retransmissions, adaptive and regular, and gives up at the timeout after them. In six of
-// eight trials at timeout 14 the series began at the point with index startAlone: five adaptive ones, three timeouts, 2,051 ms
+// A connection with retry_cnt 0 makes sevenAlone retransmissions, adaptive and regular, and gives
+// up at the timeout after them. In six of eight trials at timeout 14 the series began at the point
+// with index startAlone: five adaptive ones, three timeouts, 2,051 ms
 // (github.com/unionxic/rdma-fault-characterization, harness/ack_timeout).
 const (
 	sevenAlone = 7
 	startAlone = 2
 )
 
-// newAckTimer is the rule for a connection with an ACK timeout of a code that is not 0, and a retry count.
+// newAckTimer is the rule for a connection with an ACK timeout of a code that is not 0, and a retry
+// count.
 func newAckTimer(p *Params, reg roceAccl, code uint8, retries uint32) ackTimer {
 	t := ackTimer{retries: retries, nominal: codeTime(code)}
 	measured := p.RoCEAccl && (p.LinkLayer == Ethernet || p.IBAckTimer == IBTimerAsRoCE)
@@ -131,9 +135,10 @@ func (t *ackTimer) effect(n uint8) (timeoutEffect, prm.QCounter) {
 // adapts says whether the timeout after n others in a row is of the schedule.
 func (t *ackTimer) adapts(n uint8) bool { return t.rule == adaptiveTimer && n < t.adaptive }
 
-// FirstFaultShift says by how much later than after another fault of the same process the regular timeouts of a new process's first
-// fault begin, at a timeout code: at least, typically, at most. It is known of the codes up to 16 and of 20 (published for 14 and 20);
-// of others known is false. The sum is what moves; number and distance of the regular timeouts stay.
+// FirstFaultShift says by how much later than after another fault of the same process the regular
+// timeouts of a new process's first fault begin, at a timeout code: at least, typically, at most.
+// It is known of the codes up to 16 and of 20 (published for 14 and 20); of others known is false.
+// The sum is what moves; number and distance of the regular timeouts stay.
 func FirstFaultShift(code uint8) (least, typical, most sim.Time, known bool) {
 	const ms = sim.Millisecond
 	switch {
@@ -153,7 +158,8 @@ type Unanswered struct {
 	Regular       int // ACK timeouts that are counted as such
 }
 
-// Unanswered follows a connection of the device with an ACK timeout code and a retry count, after power-on.
+// Unanswered follows a connection of the device with an ACK timeout code and a retry count, after
+// power-on.
 func (p *Params) Unanswered(code uint8, retries uint32) Unanswered {
 	u := Unanswered{Transmissions: 1}
 	if code == 0 {

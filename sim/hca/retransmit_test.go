@@ -48,7 +48,8 @@ func dies(t *testing.T, p Params, timeout, retries int) death {
 	return d
 }
 
-// TestDetection holds a device to the figures that were published of a ConnectX-6: the time of the error within 1 %, what is counted exactly.
+// TestDetection holds a device to the figures that were published of a ConnectX-6: the time of the
+// error within 1 %, what is counted exactly.
 func TestDetection(t *testing.T) {
 	for _, c := range []struct {
 		timeout, retries  int
@@ -110,7 +111,8 @@ func TestRegularSpacing(t *testing.T) {
 	}
 }
 
-// TestWithoutFloor: min_ack_timeout_limit_disabled has retry_cnt retransmissions, the timeout apart, behind a first count that sends nothing.
+// TestWithoutFloor: min_ack_timeout_limit_disabled has retry_cnt retransmissions, the timeout
+// apart, behind a first count that sends nothing.
 func TestWithoutFloor(t *testing.T) {
 	p := measuredParams()
 	p.MinAckTimeoutLimitDisabled = true
@@ -131,7 +133,8 @@ func TestWithoutFloor(t *testing.T) {
 			}
 		}
 	}
-	// Medians of each timeout and retry_cnt of the source; at timeout 8 the card's clock is too coarse for fewer retries.
+	// Medians of each timeout and retry_cnt of the source; at timeout 8 the card's clock is too
+	// coarse for fewer retries.
 	for _, c := range []struct {
 		timeout uint8
 		retries uint32
@@ -144,7 +147,8 @@ func TestWithoutFloor(t *testing.T) {
 	}
 }
 
-// TestExactTimer: without the register, on InfiniBand and with adaptive retransmission switched off the formula of the specification holds.
+// TestExactTimer: without the register, on InfiniBand and with adaptive retransmission switched off
+// the formula of the specification holds.
 func TestExactTimer(t *testing.T) {
 	for name, change := range map[string]func(p *Params){
 		"no register": func(p *Params) { p.RoCEAccl, p.RoCEAdpRetransEn, p.RoCESlowRestartEn = false, false, false },
@@ -170,7 +174,8 @@ func TestExactTimer(t *testing.T) {
 	}
 }
 
-// TestScheduleOfLumina: what was measured on a ConnectX-6 Dx of 2022 follows the same rule with other points and no floor at timeout 14.
+// TestScheduleOfLumina: what was measured on a ConnectX-6 Dx of 2022 follows the same rule with
+// other points and no floor at timeout 14.
 func TestScheduleOfLumina(t *testing.T) {
 	p := measuredParams()
 	p.AdaptiveSchedule, p.AckTimeoutMin = ScheduleLumina, 14
@@ -212,8 +217,8 @@ func TestFirstFault(t *testing.T) {
 	}
 }
 
-// TestTimerEndsSooner: an acknowledgement in the middle of a long wait starts the series anew, and the next loss is noticed after its first wait,
-// though an event for the long one is still to come.
+// TestTimerEndsSooner: an acknowledgement in the middle of a long wait starts the series anew, and
+// the next loss is noticed after its first wait, though an event for the long one is still to come.
 func TestTimerEndsSooner(t *testing.T) {
 	ha, hb, a, _, ab, _ := twoHosts(t, measuredParams(), 1, defaults())
 	v := &void{e: ha.e}
@@ -237,7 +242,8 @@ func TestTimerEndsSooner(t *testing.T) {
 	}
 }
 
-// TestTimerOfTheLifeBefore: a queue pair that is set up again with a shorter timeout goes by that, though an event for the longer one is still to come.
+// TestTimerOfTheLifeBefore: a queue pair that is set up again with a shorter timeout goes by that,
+// though an event for the longer one is still to come.
 func TestTimerOfTheLifeBefore(t *testing.T) {
 	o := defaults()
 	o.timeout, o.retry = 20, 1

@@ -11,10 +11,12 @@ const (
 	ScheduleLumina                        // ConnectX-6 Dx of 2022: Yu et al., Lumina, SIGCOMM 2023, section 6.3
 )
 
-// scheduleUnit is what the points of a schedule count: a third of 4.19 ms, which is the ACK timeout of code 10.
+// scheduleUnit is what the points of a schedule count: a third of 4.19 ms, which is the ACK timeout
+// of code 10.
 const scheduleUnit = sim.Time(4096<<10) * sim.Nanosecond / 3
 
-// schedule is when adaptive retransmissions leave, counted from the request, by which of the points at the front may be left out.
+// schedule is when adaptive retransmissions leave, counted from the request, by which of the points
+// at the front may be left out.
 type schedule struct {
 	points []sim.Time // in scheduleUnit
 	starts int        // points of which one is the first
@@ -25,7 +27,8 @@ var schedules = [...]schedule{
 	ScheduleLumina: {[]sim.Time{4, 7, 13, 25, 43, 91}, 1},
 }
 
-// step is the n-th wait of a schedule that begins at point start. What follows the last published point doubles, which is assumed.
+// step is the n-th wait of a schedule that begins at point start. What follows the last published
+// point doubles, which is assumed.
 func (s *schedule) step(start, n int) sim.Time {
 	start = min(start, s.starts-1)
 	i, last := start+n, len(s.points)-1
@@ -38,10 +41,12 @@ func (s *schedule) step(start, n int) sim.Time {
 	return (s.points[last] - s.points[last-1]) * scheduleUnit << min(i-last, 32)
 }
 
-// silent is the wait, without the floor, that is counted and sends nothing. With it the schedule goes on beneath timeouts of the queue pair:
-// where those are as long as the least timeout or longer, the first retransmission comes with the end of the adaptive phase, so one timeout
-// after the wait; shorter ones begin at the last point that is not beyond the timeout. A hypothesis, chosen for the published waits of
-// check 35: 4.26, 12.7, 37.9, 172.1, 440.3, 709 and 3,929.5 ms at timeouts 10, 12, 14, 16, 17, 18 and 20.
+// silent is the wait, without the floor, that is counted and sends nothing. With it the schedule
+// goes on beneath timeouts of the queue pair: where those are as long as the least timeout or
+// longer, the first retransmission comes with the end of the adaptive phase, so one timeout after
+// the wait; shorter ones begin at the last point that is not beyond the timeout. A hypothesis,
+// chosen for the published waits of check 35: 4.26, 12.7, 37.9, 172.1, 440.3, 709 and 3,929.5 ms at
+// timeouts 10, 12, 14, 16, 17, 18 and 20.
 func (s *schedule) silent(nominal sim.Time, long bool) sim.Time {
 	point, last := sim.Time(0), nominal
 	for n := 0; ; n++ {
@@ -56,7 +61,8 @@ func (s *schedule) silent(nominal sim.Time, long bool) sim.Time {
 	}
 }
 
-// IBAckTimer is what the ACK timer of an InfiniBand port goes by: what cards do there is not published.
+// IBAckTimer is what the ACK timer of an InfiniBand port goes by: what cards do there is not
+// published.
 type IBAckTimer uint8
 
 // Choices.

@@ -63,9 +63,10 @@ func repeat(t *testing.T, p Params, lose map[int]int) (r repeatRun) {
 	return r
 }
 
-// TestTwoDropsWithinARoundTrip: where a NAK names one packet, a second drop behind it fills the responder's window while the first is
-// repaired, what comes then is discarded, and only the ACK timer brings it; NAKs with SACK and a requester that keeps to the window need
-// no timer, and nothing is sent again but what was lost.
+// TestTwoDropsWithinARoundTrip: where a NAK names one packet, a second drop behind it fills the
+// responder's window while the first is repaired, what comes then is discarded, and only the ACK
+// timer brings it; NAKs with SACK and a requester that keeps to the window need no timer, and
+// nothing is sent again but what was lost.
 func TestTwoDropsWithinARoundTrip(t *testing.T) {
 	lose := map[int]int{40: 1, 50: 1}
 	p := testParams()
@@ -83,8 +84,9 @@ func TestTwoDropsWithinARoundTrip(t *testing.T) {
 	}
 }
 
-// TestSACKRepairsWhatIsLost: of drawn losses exactly what was lost is sent again, so often as it was lost; a repair that is lost waits for
-// RepeatTimeout, and nothing for the ACK timer, which is 1 ms.
+// TestSACKRepairsWhatIsLost: of drawn losses exactly what was lost is sent again, so often as it
+// was lost; a repair that is lost waits for RepeatTimeout, and nothing for the ACK timer, which is
+// 1 ms.
 func TestSACKRepairsWhatIsLost(t *testing.T) {
 	for seed := range uint64(60) {
 		r, p := rand.New(rand.NewPCG(seed, 2)), testParams()
@@ -115,7 +117,8 @@ func TestSACKRepairsWhatIsLost(t *testing.T) {
 	}
 }
 
-// TestSACKAtTheEnd: without anything behind it, a packet waits for RepeatTimeout; an ACK timer that is off or of a schedule still stands behind.
+// TestSACKAtTheEnd: without anything behind it, a packet waits for RepeatTimeout; an ACK timer that
+// is off or of a schedule still stands behind.
 func TestSACKAtTheEnd(t *testing.T) {
 	p := testParams()
 	p.RepeatScheme = RepeatSACK
@@ -128,7 +131,8 @@ func TestSACKAtTheEnd(t *testing.T) {
 			t.Errorf("lost %v: %d waits of RepeatTimeout, want %d, and %d of the ACK timer", c.lose, r.repeats, c.want, r.timeouts)
 		}
 	}
-	// The first wait is for the ACK of the last message, which shows that 319 is missing, and it is sent again.
+	// The first wait is for the ACK of the last message, which shows that 319 is missing, and it is
+	// sent again.
 	if r := repeat(t, p, map[int]int{319: 12}); r.timeouts != 1 || r.repeats != 1+10 {
 		t.Errorf("lost 12 times: %d ACK timeouts of 1.05 ms, and %d of 0.1 ms before", r.timeouts, r.repeats)
 	}

@@ -101,7 +101,8 @@ func TestRepairBeforeFailure(t *testing.T) {
 	}
 }
 
-// tardy loses packets, or holds them back, the first time that they are sent, and counts how often each is sent.
+// tardy loses packets, or holds them back, the first time that they are sent, and counts how often
+// each is sent.
 type tardy struct {
 	w     *badWire
 	lose  map[uint32]bool
@@ -122,8 +123,9 @@ func (l *tardy) Send(f *roce.Frame) {
 	}
 }
 
-// TestSelectiveRepeatOfManyGaps: what is lost or late is sent again at most once, nothing else is, and no timer is needed, also
-// where a NAK comes while the requester still takes its time for the one before, or before it has gone back to where it was.
+// TestSelectiveRepeatOfManyGaps: what is lost or late is sent again at most once, nothing else is,
+// and no timer is needed, also where a NAK comes while the requester still takes its time for the
+// one before, or before it has gone back to where it was.
 func TestSelectiveRepeatOfManyGaps(t *testing.T) {
 	const messages, packets = 40, 8
 	for seed := range uint64(100) {

@@ -112,7 +112,8 @@ func TestMADDrops(t *testing.T) {
 	w.free()
 }
 
-// TestMADOnInfiniBand: any P_Key of the port's table is good for QP1, and the completion says which.
+// TestMADOnInfiniBand: any P_Key of the port's table is good for QP1, and the completion says
+// which.
 func TestMADOnInfiniBand(t *testing.T) {
 	ha, hb, w := ibHosts(t)
 	a, b := ha.newGSI(), hb.newGSI()

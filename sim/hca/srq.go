@@ -132,8 +132,9 @@ type xrcSRQ struct {
 // exists says whether an SRQ has not been destroyed.
 func (s *srq) exists() bool { return s.all.at(s.num) == s }
 
-// cqeIndex is what the completions of an XRC SRQ carry to find it by: version 1 its user index, version 0 its number. So does
-// version 1 for a queue whose context asks for it by its index (mlx5_ib srq.c, MLX5_IB_DEFAULT_UIDX).
+// cqeIndex is what the completions of an XRC SRQ carry to find it by: version 1 its user index,
+// version 0 its number. So does version 1 for a queue whose context asks for it by its index
+// (mlx5_ib srq.c, MLX5_IB_DEFAULT_UIDX).
 func (s *srq) cqeIndex() uint32 {
 	c := prm.XRCSRQC(s.xrc.ctx[:])
 	if s.p.CQEVersion == 0 || c.UserIndexEqualXRCSRQN() || c.UserIndex() == prm.NoUserIndex {

@@ -27,7 +27,8 @@ func newStreamBench(t *testing.T, log uint32, change func(p *Params)) *streamBen
 	return &streamBench{b, b.ha.newDCIOf(o, log), 100 * sim.Microsecond}
 }
 
-// add is a request that adds 1 to a counter of target i. The others fail for a wrong key, here or there.
+// add is a request that adds 1 to a counter of target i. The others fail for a wrong key, here or
+// there.
 func (b *streamBench) add(stream uint16, i int) wr {
 	d := b.ts[i]
 	return wr{op: prm.WQEOpAtomicFA, stream: stream, av: d.av(d.key), raddr: d.mem.va, rkey: d.mem.rkey, swap: 1, sges: []sge{b.local.sge(0, 8)}}
@@ -97,7 +98,8 @@ const (
 	streamFlush  = prm.SyndromeWRFlush
 )
 
-// An error ends its stream: what follows in it is flushed in order, others go on, and after a reset it does, too.
+// An error ends its stream: what follows in it is flushed in order, others go on, and after a reset
+// it does, too.
 func TestStreamsFailAlone(t *testing.T) {
 	for name, bad := range map[string]func(*streamBench, uint16, int) wr{"here": (*streamBench).wrongHere, "later": (*streamBench).wrongLater, "there": (*streamBench).wrongThere} {
 		for _, other := range []int{0, 1} { // whether others are for the same target
@@ -126,8 +128,9 @@ func TestStreamsFailAlone(t *testing.T) {
 	}
 }
 
-// Requests behind a failed one that were sent with it are carried out once, whatever is lost. The NAK that ends a connection at the target
-// comes once, and counts behind what was answered before: answers are lost and late only where no target refuses.
+// Requests behind a failed one that were sent with it are carried out once, whatever is lost. The
+// NAK that ends a connection at the target comes once, and counts behind what was answered before:
+// answers are lost and late only where no target refuses.
 func TestStreamsGoOnOnce(t *testing.T) {
 	for seed := range 200 {
 		b := newStreamBench(t, 4, nil)
@@ -196,8 +199,9 @@ func TestStreamThatCannotLand(t *testing.T) {
 	b.counts(4, 1)
 }
 
-// The same at any time of the READ, again and again, on a good wire without a timeout: what is behind it is carried out once, its landing area
-// serves others, and the DCI goes on. What is flushed may have been carried out, once.
+// The same at any time of the READ, again and again, on a good wire without a timeout: what is
+// behind it is carried out once, its landing area serves others, and the DCI goes on. What is
+// flushed may have been carried out, once.
 func TestStreamsThatCannotLandAtAnyTime(t *testing.T) {
 	lands, fails := 0, 0
 	for _, size := range []int{600, 2500, 3900} {

@@ -80,10 +80,11 @@ func (r *txRoom) room(n int) bool {
 	return n == 0 || used == 0 || used+n <= r.p.TxBuffer
 }
 
-// roomBehind is room where engines wait or the port has flow control. What a paused port holds back takes room too. Packets of engines that do
-// not wait pass the first that does while there is room for them and not for it, but no more of them than the buffer holds: small
-// ones would else starve a large one, of which there is always some in the way. Who waits behind others goes on when they have: for as
-// long as one waits, some room is taken or a resume event is set.
+// roomBehind is room where engines wait or the port has flow control. What a paused port holds back
+// takes room too. Packets of engines that do not wait pass the first that does while there is room
+// for them and not for it, but no more of them than the buffer holds: small ones would else starve
+// a large one, of which there is always some in the way. Who waits behind others goes on when they
+// have: for as long as one waits, some room is taken or a resume event is set.
 //
 //go:noinline
 func (r *txRoom) roomBehind(n int) bool {

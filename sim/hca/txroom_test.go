@@ -23,7 +23,8 @@ func (w *waiters) goOn(word uint64) {
 	w.went = append(w.went, word)
 }
 
-// waitersOf are engines with packets of such sizes, at a buffer of 100 bytes of which some are taken.
+// waitersOf are engines with packets of such sizes, at a buffer of 100 bytes of which some are
+// taken.
 func waitersOf(sizes map[uint64]int, taken int) (w *waiters, free func(t *testing.T, n int)) {
 	e := sim.New(sim.Options{})
 	c := &core{e: e}
@@ -58,8 +59,8 @@ func TestStalledEngineKeepsItsPlace(t *testing.T) {
 	}
 }
 
-// Small packets of engines that come later pass a large one that waits for room, while there is some for them, until they are as much as the
-// buffer holds; what needs no room always does.
+// Small packets of engines that come later pass a large one that waits for room, while there is
+// some for them, until they are as much as the buffer holds; what needs no room always does.
 func TestNewcomersDoNotStarveAStalledEngine(t *testing.T) {
 	w, free := waitersOf(map[uint64]int{1: 80, 2: 30, 3: 0}, 30)
 	r := w.room

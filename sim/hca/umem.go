@@ -2,8 +2,8 @@ package hca
 
 import "github.com/rdmasim/rdmasim/sim/mem"
 
-// umem is memory of a program that its driver has shown to the device, for the queues and records that the program's own commands name by its
-// number (CREATE_UMEM).
+// umem is memory of a program that its driver has shown to the device, for the queues and records
+// that the program's own commands name by its number (CREATE_UMEM).
 type umem struct {
 	pages []mem.PA
 	shift uint   // a page is 1<<shift bytes

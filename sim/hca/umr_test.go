@@ -10,8 +10,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim/mkey"
 )
 
-// What mlx5_ib asks of a key: the mask of a registration, with the rights that this device's UMR changes,
-// and of a revocation.
+// What mlx5_ib asks of a key: the mask of a registration, with the rights that this device's UMR
+// changes, and of a revocation.
 const (
 	enableMask = prm.MKeyMaskKey | prm.MKeyMaskFree | prm.MKeyMaskLen | prm.MKeyMaskPageSize | prm.MKeyMaskStartAddr | prm.MKeyMaskPD |
 		prm.MKeyMaskLR | prm.MKeyMaskLW | prm.MKeyMaskRR | prm.MKeyMaskRW | prm.MKeyMaskA | prm.MKeyMaskRelaxedOrderingWrite | prm.MKeyMaskRelaxedOrderingRead
@@ -287,7 +287,8 @@ func TestUMRRefused(t *testing.T) {
 	b.do(b.revoke()) // once more is nothing new
 }
 
-// TestUMROrder: a request that fails ends what was posted behind it, and nothing of that takes effect.
+// TestUMROrder: a request that fails ends what was posted behind it, and nothing of that takes
+// effect.
 func TestUMROrder(t *testing.T) {
 	b := newUMRBed(t, 1<<22)
 	page := b.alloc(4096)
@@ -386,8 +387,8 @@ func TestUMRKSM(t *testing.T) {
 	}
 }
 
-// TestFastRegister: a queue of the host's kernel registers memory, a program's does not, and neither
-// changes the PD.
+// TestFastRegister: a queue of the host's kernel registers memory, a program's does not, and
+// neither changes the PD.
 func TestFastRegister(t *testing.T) {
 	for _, x := range []struct {
 		fre  bool
@@ -410,8 +411,9 @@ func TestFastRegister(t *testing.T) {
 	}
 }
 
-// TestFastRegisterGaps: a queue of the host's kernel registers pieces of memory of any lengths, by a key whose entries (mode KLM)
-// have lengths of their own; what is behind the entries that the range needs is left of requests before.
+// TestFastRegisterGaps: a queue of the host's kernel registers pieces of memory of any lengths, by
+// a key whose entries (mode KLM) have lengths of their own; what is behind the entries that the
+// range needs is left of requests before.
 func TestFastRegisterGaps(t *testing.T) {
 	b := newUMRBed(t, 1<<22)
 	b.key = b.create(func(c prm.MKC) { freeKey(c, prm.MKeyModeKLM) })
@@ -478,7 +480,8 @@ func TestFastRegisterGaps(t *testing.T) {
 	run(t, b.e, 50*sim.Microsecond)
 	peers.expectError(prm.CQEReqErr, prm.SyndromeRemoteAccess)
 
-	// Invalidated, it is of no use; registered again, with a range beyond its entries, up to their end.
+	// Invalidated, it is of no use; registered again, with a range beyond its entries, up to their
+	// end.
 	b = newUMRBed(t, 1<<22)
 	b.key = b.create(func(c prm.MKC) { freeKey(c, prm.MKeyModeKLM) })
 	cq, peers = b.newCQ(7, 64), b.newCQ(7, 64)
@@ -536,8 +539,8 @@ func FuzzUMR(f *testing.F) {
 	})
 }
 
-// TestDoorbellsWithoutBlueFlame: the registers of a device without BlueFlame are where its capabilities
-// say. mlx5_ib rings the queue for UMRs at the third (fp_bfreg).
+// TestDoorbellsWithoutBlueFlame: the registers of a device without BlueFlame are where its
+// capabilities say. mlx5_ib rings the queue for UMRs at the third (fp_bfreg).
 func TestDoorbellsWithoutBlueFlame(t *testing.T) {
 	for _, size := range []int{0, 128, 256, 512} {
 		p := testParams()

@@ -8,7 +8,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// TestWindow: a device with a window has no more packets of a queue pair under way, and stands still for none of them.
+// TestWindow: a device with a window has no more packets of a queue pair under way, and stands
+// still for none of them.
 func TestWindow(t *testing.T) {
 	const messages, size = 6, 100_000
 	for _, window := range []int{0, 32} {

@@ -41,7 +41,8 @@ type RetrainingWire interface {
 
 // LateWire is a Wire that lets frames arrive when the device looks (link.Planner).
 type LateWire interface {
-	// Arrived is called for each planned frame when it has arrived. It leaves the port's buffer at out.
+	// Arrived is called for each planned frame when it has arrived. It leaves the port's buffer at
+	// out.
 	Arrived(f *roce.Frame, out sim.Time)
 	// Recall has frames that are planned, and have not arrived, come by Receive.
 	Recall()

@@ -179,7 +179,8 @@ func TestLossyWire(t *testing.T) {
 	})
 }
 
-// carryOut does to two memories what an operation on n bytes does; an atomic adds to a sum, which it returns.
+// carryOut does to two memories what an operation on n bytes does; an atomic adds to a sum, which
+// it returns.
 func carryOut(op prm.WQEOpcode, mine, theirs []byte, n int, sum, add uint64) uint64 {
 	switch op {
 	case prm.WQEOpRDMAWrite, prm.WQEOpSend, prm.WQEOpRDMAWriteImm:
@@ -193,8 +194,9 @@ func carryOut(op prm.WQEOpcode, mine, theirs []byte, n int, sum, add uint64) uin
 	return sum
 }
 
-// TestLostAnswerBeforeManyRequests loses the answers to all but the last request once. Each request behind it comes again and is
-// acknowledged by the PSN of the READ at the end, which so seems lost as often; it costs no retry each time.
+// TestLostAnswerBeforeManyRequests loses the answers to all but the last request once. Each request
+// behind it comes again and is acknowledged by the PSN of the READ at the end, which so seems lost
+// as often; it costs no retry each time.
 func TestLostAnswerBeforeManyRequests(t *testing.T) {
 	o := defaults()
 	o.timeout, o.retry = 10, 2

@@ -9,7 +9,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// xrcHost is a host with what a driver keeps for XRC: its own domain, CQ and SRQ, which no program uses.
+// xrcHost is a host with what a driver keeps for XRC: its own domain, CQ and SRQ, which no program
+// uses.
 type xrcHost struct {
 	*host
 	own   uint32
@@ -100,7 +101,8 @@ func (x *xrcHost) initiator(c prm.QPC) {
 	c.SetLogRQStride(0)
 }
 
-// xrcWire looks at the frames of a direction, keeps them as captures have them, and may edit or lose them.
+// xrcWire looks at the frames of a direction, keeps them as captures have them, and may edit or
+// lose them.
 type xrcWire struct {
 	Wire
 	t      testing.TB
@@ -129,8 +131,8 @@ func (w *xrcWire) Send(f *roce.Frame) {
 	}
 }
 
-// xrcBench is an initiator on one host and a target on the other with three SRQs: a and c in two PDs, with two CQs,
-// b of the second PD and CQ; and one of another domain.
+// xrcBench is an initiator on one host and a target on the other with three SRQs: a and c in two
+// PDs, with two CQs, b of the second PD and CQ; and one of another domain.
 type xrcBench struct {
 	t        testing.TB
 	e        *sim.Engine

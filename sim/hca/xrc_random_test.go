@@ -13,8 +13,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim/odp"
 )
 
-// TestXRCLossyWire is TestLossyWire for an XRC target, whose messages name three SRQs in any order: each is carried out once, in
-// order, for the SRQ that it names, by the keys of that SRQ's PD.
+// TestXRCLossyWire is TestLossyWire for an XRC target, whose messages name three SRQs in any order:
+// each is carried out once, in order, for the SRQ that it names, by the keys of that SRQ's PD.
 func TestXRCLossyWire(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		o := defaults()
@@ -151,8 +151,9 @@ func (r *xrcRandom) check(rt *rapid.T) {
 	}
 }
 
-// TestXRCPaging has each kind of access meet absent pages, in both schemes: of the initiator's own memory, and of memory in the PD of
-// the SRQ that is named. The driver finds the work request by the queue's number.
+// TestXRCPaging has each kind of access meet absent pages, in both schemes: of the initiator's own
+// memory, and of memory in the PD of the SRQ that is named. The driver finds the work request by
+// the queue's number.
 func TestXRCPaging(t *testing.T) {
 	for _, op := range []prm.WQEOpcode{prm.WQEOpSend, prm.WQEOpRDMAWrite, prm.WQEOpRDMARead, prm.WQEOpAtomicFA} {
 		for _, memory := range []bool{false, true} {
@@ -233,7 +234,8 @@ func pageXRC(t *testing.T, op prm.WQEOpcode, memory bool, absent string) {
 	x.quiet()
 }
 
-// TestXRCUnpaged: an operation that the device does not page on XRC is a bad access, though it pages it on RC.
+// TestXRCUnpaged: an operation that the device does not page on XRC is a bad access, though it
+// pages it on RC.
 func TestXRCUnpaged(t *testing.T) {
 	p := pagedParams()
 	p.ODP.XRC = prm.ODPWrite
@@ -254,8 +256,9 @@ func TestXRCUnpaged(t *testing.T) {
 	}
 }
 
-// TestXRCReceiveFault: the fault of a receive is the SRQ's, by its number. Where such a WQE comes back by a completion, it comes to
-// the SRQ's CQ, and the message takes the next one; an SRQ that goes meanwhile, or pages that cannot come, end it.
+// TestXRCReceiveFault: the fault of a receive is the SRQ's, by its number. Where such a WQE comes
+// back by a completion, it comes to the SRQ's CQ, and the message takes the next one; an SRQ that
+// goes meanwhile, or pages that cannot come, end it.
 func TestXRCReceiveFault(t *testing.T) {
 	for _, form := range []odp.SRQFault{odp.SRQFaultEvent, odp.SRQFaultCompletion} {
 		for _, end := range []string{"served", "destroyed", "refused"} {
@@ -317,8 +320,9 @@ func TestXRCReceiveFault(t *testing.T) {
 	}
 }
 
-// FuzzXRC receives sequences of packets of XRC with arbitrary opcodes, SRQ numbers, PSNs and lengths at a target, while SRQs go and
-// come, the target is reset, and its peer sends too: each step is what, opcode, PSN, payload length.
+// FuzzXRC receives sequences of packets of XRC with arbitrary opcodes, SRQ numbers, PSNs and
+// lengths at a target, while SRQs go and come, the target is reset, and its peer sends too: each
+// step is what, opcode, PSN, payload length.
 func FuzzXRC(f *testing.F) {
 	f.Add([]byte{0, 0xa0, 0xfe, 255, 0, 0xa2, 0xff, 9, 1, 0xa4, 0, 30}, uint8(3))
 	f.Add([]byte{0, 0xa0, 0xfe, 255, 8, 0, 0, 0, 0, 0xa2, 0xff, 9}, uint8(3))

@@ -92,8 +92,8 @@ func TestXRCInvalidate(t *testing.T) {
 	x.cqs[1].expectError(prm.CQERespErr, prm.SyndromeRemoteInvalReq)
 }
 
-// TestXRCViolations: what a request that names a wrong SRQ comes to. The target goes to ERR with its event, and another target
-// of the domain serves on.
+// TestXRCViolations: what a request that names a wrong SRQ comes to. The target goes to ERR with
+// its event, and another target of the domain serves on.
 func TestXRCViolations(t *testing.T) {
 	const first, middle = 0, 1
 	for name, c := range map[string]struct {
@@ -162,7 +162,8 @@ func TestXRCViolationIsRequest(t *testing.T) {
 	x.quiet()
 }
 
-// TestXRCKeys: keys are of the PD of the SRQ that the request names, whatever it does; nothing is read or written otherwise.
+// TestXRCKeys: keys are of the PD of the SRQ that the request names, whatever it does; nothing is
+// read or written otherwise.
 func TestXRCKeys(t *testing.T) {
 	for _, op := range []prm.WQEOpcode{prm.WQEOpRDMAWrite, prm.WQEOpRDMARead, prm.WQEOpAtomicFA} {
 		for _, pd := range []string{"the first SRQ's", "the target's own"} {
@@ -200,7 +201,7 @@ func TestXRCKeys(t *testing.T) {
 	x.quiet()
 }
 
-// TestXRCEmptySRQ: an SRQ without receives answers RNR with the target's timer, whatever other SRQs have.
+// TestXRCEmptySRQ: an SRQ without receives answers RNR with the target's timer, others do not.
 func TestXRCEmptySRQ(t *testing.T) {
 	o := defaults()
 	o.rnrTimer = 12 // 0.64 ms
@@ -341,7 +342,7 @@ func loseOne(x *xrcBench, op prm.WQEOpcode, back bool, at int) {
 	x.quiet()
 }
 
-// TestXRCDuplicateAfterDestroy: a SEND whose ACK was lost is answered again, though its SRQ is gone.
+// TestXRCDuplicateAfterDestroy: a SEND whose ACK was lost is answered again without its SRQ.
 func TestXRCDuplicateAfterDestroy(t *testing.T) {
 	o := defaults()
 	o.timeout = 8 // 1 ms
@@ -364,8 +365,8 @@ func TestXRCDuplicateAfterDestroy(t *testing.T) {
 	x.quiet()
 }
 
-// TestXRCReadAgain: a READ whose response was lost is asked for again behind a message for an SRQ of another PD, and read in its
-// own PD. Once its SRQ is gone it is not answered any more.
+// TestXRCReadAgain: a READ whose response was lost is asked for again behind a message for an SRQ
+// of another PD, and read in its own PD. Once its SRQ is gone it is not answered any more.
 func TestXRCReadAgain(t *testing.T) {
 	for _, gone := range []bool{false, true} {
 		o := defaults()
@@ -397,7 +398,7 @@ func TestXRCReadAgain(t *testing.T) {
 	}
 }
 
-// TestXRCWaitersInOrder: targets that wait for one SRQ get its WQEs in the order in which they came.
+// TestXRCWaitersInOrder: targets that wait for one SRQ get its WQEs in the order of arrival.
 func TestXRCWaitersInOrder(t *testing.T) {
 	x := newXRCBench(t, testParams(), defaults())
 	const n = 4
@@ -421,7 +422,8 @@ func TestXRCWaitersInOrder(t *testing.T) {
 	x.quiet()
 }
 
-// TestXRCDestroyUnderWay: an SRQ goes while a target waits for its WQE, or is filling one; the number is used again at once.
+// TestXRCDestroyUnderWay: an SRQ goes while a target waits for its WQE, or is filling one; the
+// number is used again at once.
 func TestXRCDestroyUnderWay(t *testing.T) {
 	for _, c := range []string{"waiting", "filling"} {
 		t.Run(c, func(t *testing.T) {
@@ -457,7 +459,8 @@ func TestXRCDestroyUnderWay(t *testing.T) {
 	}
 }
 
-// TestXRCFlush: a target that goes to ERR gives back the receive that a message was filling, by the CQ of its SRQ, and no other.
+// TestXRCFlush: a target that goes to ERR gives back the receive that a message was filling, by the
+// CQ of its SRQ, and no other.
 func TestXRCFlush(t *testing.T) {
 	for _, c := range []struct {
 		op   prm.Opcode
@@ -543,7 +546,8 @@ func TestXRCMalformedWQEs(t *testing.T) {
 	}
 }
 
-// TestXRCScatterToCQE: whether the data of a receive comes in its CQE is the target's setting, and how much, the SRQ's CQ.
+// TestXRCScatterToCQE: whether the data of a receive comes in its CQE is the target's setting, and
+// how much, the SRQ's CQ.
 func TestXRCScatterToCQE(t *testing.T) {
 	x := newXRCBench(t, testParams(), defaults())
 	tgt := &tQP{h: x.hb.host, scq: x.hb.cq, rcq: x.hb.cq, psn: 5}
@@ -567,7 +571,8 @@ func TestXRCScatterToCQE(t *testing.T) {
 	}
 }
 
-// TestXRCOverrun: a target whose completion finds no room in the CQ of an SRQ goes to ERR; one that uses another CQ does not.
+// TestXRCOverrun: a target whose completion finds no room in the CQ of an SRQ goes to ERR; one that
+// uses another CQ does not.
 func TestXRCOverrun(t *testing.T) {
 	x := newXRCBench(t, testParams(), defaults())
 	small := x.hb.newCQ(2, 64)

@@ -2,8 +2,8 @@ package hca
 
 import "github.com/rdmasim/rdmasim/roce"
 
-// XRCViolation is how an XRC target answers a request that names no SRQ which it may use: none, or one of another domain. The target
-// goes to ERR.
+// XRCViolation is how an XRC target answers a request that names no SRQ which it may use: none, or
+// one of another domain. The target goes to ERR.
 type XRCViolation uint8
 
 // Answers.

@@ -174,7 +174,8 @@ func (d *Device) isPinned(key uint32) bool {
 	return false
 }
 
-// keyError is what a kernel answers for a key that it refuses; nil where it says nothing and does nothing.
+// keyError is what a kernel answers for a key that it refuses; nil where it says nothing and does
+// nothing.
 func (e PagingEra) keyError(err error, flush bool) error {
 	r, ok := err.(keyRefusal)
 	if !ok {

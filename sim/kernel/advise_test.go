@@ -47,7 +47,8 @@ func newAdviseWorld(t *testing.T, era PagingEra) *adviseWorld {
 	return w
 }
 
-// What a prefetch is refused with, by span of kernels, with and without a flush (notes on facts of on-demand paging, 3.3).
+// What a prefetch is refused with, by span of kernels, with and without a flush (notes on facts of
+// on-demand paging, 3.3).
 func TestAdviseErrnos(t *testing.T) {
 	type pair struct{ flush, later syscall.Errno }
 	const no = syscall.Errno(0)
@@ -100,8 +101,8 @@ func TestAdviseErrnos(t *testing.T) {
 	wantErrno(t, "no paging", u.AdviseMR(Caller{}, s.pd(u), 0, 0, one), syscall.EOPNOTSUPP)
 }
 
-// A flush does one range after the other until one fails; without, nothing is done when a key is refused, and else a thread
-// of the kernel does it.
+// A flush does one range after the other until one fails; without, nothing is done when a key is
+// refused, and else a thread of the kernel does it.
 func TestAdvisePrefetches(t *testing.T) {
 	w := newAdviseWorld(t, Paging6_2)
 	bad := []verbs.SGE{{Addr: w.va, Length: 1, LKey: w.region}, {Addr: w.va, Length: 1, LKey: w.other}}

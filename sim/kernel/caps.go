@@ -133,8 +133,8 @@ func (c *caps) maxQPWR(p *Params) int {
 	return 1 << c.logMaxQPSz * 64 / 256
 }
 
-// flags are device_cap_flags of mlx5_ib_query_device. That of fast registration is there with every device, although only users in the
-// kernel register so, and the model has none of these.
+// flags are device_cap_flags of mlx5_ib_query_device. That of fast registration is there with every
+// device, although only users in the kernel register so, and the model has none of these.
 func (c *caps) flags() uint32 {
 	f := uint32(devChangePhyPort | devPortActiveEvent | devSysImageGUID | devRCRNRNakGen | devMemMgtExtensions)
 	for _, x := range [...]struct {

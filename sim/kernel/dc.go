@@ -9,9 +9,10 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Ends of the dynamically connected transport are QPs of the driver's type. A DCI is a QP of the device with transitions of its own
-// (modify_dci_qp_is_ok). A DCT is a context that the driver fills with each transition; the device makes it, and gives it its number,
-// at RTR (mlx5_ib_modify_dct), and takes it away with the QP. It knows no other transition.
+// Ends of the dynamically connected transport are QPs of the driver's type. A DCI is a QP of the
+// device with transitions of its own (modify_dci_qp_is_ok). A DCT is a context that the driver
+// fills with each transition; the device makes it, and gives it its number, at RTR
+// (mlx5_ib_modify_dct), and takes it away with the QP. It knows no other transition.
 
 // DCEnd says which end of the DC transport a QP of the driver's type becomes
 // (MLX5_QP_FLAG_TYPE_DCT, MLX5_QP_FLAG_TYPE_DCI).
@@ -41,7 +42,8 @@ type dctState struct{ in []byte }
 
 func (t *dctState) context() prm.DCTC { return prm.CreateDCTIn(t.in).Context() }
 
-// checkDC is what mlx5_ib_create_qp checks of a QP of the driver's type (check_qp_type, process_vendor_flags, check_qp_attr).
+// checkDC is what mlx5_ib_create_qp checks of a QP of the driver's type (check_qp_type,
+// process_vendor_flags, check_qp_attr).
 func (d *Device) checkDC(r *QPReq) error {
 	switch {
 	case !d.caps.dct:
@@ -73,7 +75,8 @@ func (q *qp) createDCT(r *QPReq, uidx uint32) {
 	r.Cap.MaxRecvWR, r.Cap.MaxRecvSGE = 0, 0
 }
 
-// only says whether a mask has all that is required and no more than what is optional, the state apart (is_valid_mask).
+// only says whether a mask has all that is required and no more than what is optional, the state
+// apart (is_valid_mask).
 func only(mask, required, optional verbs.QPAttrMask) bool {
 	required |= mState
 	return mask&required == required && mask&^(required|optional) == 0
@@ -189,8 +192,8 @@ func (u *Ucontext) DCTN(h Handle) uint32 {
 	return q.queue().qpn
 }
 
-// removeDCT is mlx5_ib_destroy_dct. That the driver sleeps until the event of the drained target has come is not modelled: the device
-// drains at once.
+// removeDCT is mlx5_ib_destroy_dct. That the driver sleeps until the event of the drained target
+// has come is not modelled: the device drains at once.
 func (q *qp) removeDCT(k *call) error {
 	if q.state != verbs.QPSRTR {
 		return nil

@@ -10,8 +10,9 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// What a file has is destroyed newest first, whatever was made in which order and given back before (uverbs_destroy_ufile_hw of
-// drivers/infiniband/core/rdma_core.c: rdma_alloc_commit_uobject adds at the head of the list).
+// What a file has is destroyed newest first, whatever was made in which order and given back before
+// (uverbs_destroy_ufile_hw of drivers/infiniband/core/rdma_core.c: rdma_alloc_commit_uobject adds
+// at the head of the list).
 func TestClosedFileDestroysNewestFirst(t *testing.T) {
 	for seed := range uint64(50) {
 		p := testParams()

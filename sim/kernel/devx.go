@@ -22,7 +22,8 @@ func (u *Ucontext) Capability(c Caller, typ, mode uint16) (page []byte, err erro
 	return page, err
 }
 
-// generalCommands are those of a program that are of no object (devx_is_general_cmd), of what the device knows, besides QUERY_HCA_CAP.
+// generalCommands are those of a program that are of no object (devx_is_general_cmd), of what the
+// device knows, besides QUERY_HCA_CAP.
 var generalCommands = [...]prm.Opcode{
 	prm.OpQueryVportState, prm.OpQueryAdapter, prm.OpQueryISSI, prm.OpQueryNICVportContext, prm.OpQueryRoCEAddress, prm.OpQueryVportCounter, prm.OpNOP, prm.OpSyncSteering,
 }

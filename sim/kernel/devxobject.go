@@ -8,10 +8,12 @@ import (
 	"github.com/rdmasim/rdmasim/prm"
 )
 
-// A program with a user context of the firmware makes objects by commands of its own, of which the driver keeps no more than how to destroy
-// them (hw/mlx5/devx.c). Firmware checks by the context's number that a command names nothing of others; here the driver does.
+// A program with a user context of the firmware makes objects by commands of its own, of which the
+// driver keeps no more than how to destroy them (hw/mlx5/devx.c). Firmware checks by the context's
+// number that a command names nothing of others; here the driver does.
 
-// devxKind is a kind of objects that programs can make: the command that destroys one, and those that change and query one.
+// devxKind is a kind of objects that programs can make: the command that destroys one, and those
+// that change and query one.
 type devxKind struct {
 	destroy       prm.Opcode
 	modify, query []prm.Opcode
@@ -26,7 +28,8 @@ type devxName struct {
 	num  uint32
 }
 
-// devxKinds are the kinds by the command that makes one. Commands have the number of an object where answers have that of the one made.
+// devxKinds are the kinds by the command that makes one. Commands have the number of an object
+// where answers have that of the one made.
 var devxKinds = map[prm.Opcode]devxKind{
 	prm.OpCreateCQ: {destroy: prm.OpDestroyCQ, query: []prm.Opcode{prm.OpQueryCQ}, names: func(in []byte) ([]devxName, bool) {
 		m := prm.CreateCQIn(in)
@@ -73,7 +76,8 @@ func missOf(c prm.FlowTableContext) []devxName {
 	return nil
 }
 
-// namesOfGeneral is what general objects name. The driver has those of memory to itself: a program could take another's.
+// namesOfGeneral is what general objects name. The driver has those of memory to itself: a program
+// could take another's.
 func namesOfGeneral(in []byte) ([]devxName, bool) {
 	m := prm.CreateGeneralObjectIn(in)
 	switch m.ObjType() {
@@ -224,8 +228,9 @@ func (u *Ucontext) owns(n devxName) bool {
 	})
 }
 
-// CreateObjectCommand is MLX5_IB_METHOD_DEVX_OBJ_CREATE with the bytes of a program's own command; out receives the answer. EINVAL: the
-// context has no DEVX; EOPNOTSUPP: the object is not modelled; EREMOTEIO: the device refuses the command, and out says why.
+// CreateObjectCommand is MLX5_IB_METHOD_DEVX_OBJ_CREATE with the bytes of a program's own command;
+// out receives the answer. EINVAL: the context has no DEVX; EOPNOTSUPP: the object is not modelled;
+// EREMOTEIO: the device refuses the command, and out says why.
 func (u *Ucontext) CreateObjectCommand(c Caller, in, out []byte) (h Handle, err error) {
 	err = u.do(c, func(k *call) error {
 		op := prm.CmdIn(in).Opcode()
@@ -264,8 +269,8 @@ func (u *Ucontext) CreateObjectCommand(c Caller, in, out []byte) (h Handle, err 
 	return h, err
 }
 
-// usesUmem has a command find its memory by umems, as the driver does whatever the program says (devx_set_umem_valid): bus addresses are
-// not a program's to know.
+// usesUmem has a command find its memory by umems, as the driver does whatever the program says
+// (devx_set_umem_valid): bus addresses are not a program's to know.
 func usesUmem(op prm.Opcode, cmd []byte) {
 	switch op {
 	case prm.OpCreateCQ:
@@ -279,9 +284,10 @@ func usesUmem(op prm.Opcode, cmd []byte) {
 	}
 }
 
-// ObjectCommand is MLX5_IB_METHOD_DEVX_OBJ_MODIFY or _QUERY: a command of the program's own that changes or queries an object, or a QP of
-// verbs; out receives the answer. EINVAL: the context has no DEVX, or the command is of another kind or names another object; EREMOTEIO:
-// the device refuses it, and out says why.
+// ObjectCommand is MLX5_IB_METHOD_DEVX_OBJ_MODIFY or _QUERY: a command of the program's own that
+// changes or queries an object, or a QP of verbs; out receives the answer. EINVAL: the context has
+// no DEVX, or the command is of another kind or names another object; EREMOTEIO: the device refuses
+// it, and out says why.
 func (u *Ucontext) ObjectCommand(c Caller, h Handle, query bool, in, out []byte) error {
 	return u.do(c, func(k *call) error {
 		made, num, typ := prm.OpCreateQP, uint32(0), uint32(0)
@@ -320,7 +326,8 @@ func (u *Ucontext) ObjectCommand(c Caller, h Handle, query bool, in, out []byte)
 	})
 }
 
-// DestroyObject is MLX5_IB_METHOD_DEVX_OBJ_DESTROY. EINVAL: something that the program has created on the object still exists.
+// DestroyObject is MLX5_IB_METHOD_DEVX_OBJ_DESTROY. EINVAL: something that the program has created
+// on the object still exists.
 func (u *Ucontext) DestroyObject(c Caller, h Handle) error {
 	if _, ok := u.objs.tab[h].(*mkeyObject); ok {
 		return u.DestroyMKeyObject(c, h)
@@ -328,7 +335,8 @@ func (u *Ucontext) DestroyObject(c Caller, h Handle) error {
 	return destroyByHandle[*devxObject](u, c, h, "object of a command")
 }
 
-// QueryEQN is MLX5_IB_METHOD_DEVX_QUERY_EQN: it returns the number of a completion vector's event queue.
+// QueryEQN is MLX5_IB_METHOD_DEVX_QUERY_EQN: it returns the number of a completion vector's event
+// queue.
 func (u *Ucontext) QueryEQN(c Caller, vector uint32) (eqn uint32, err error) {
 	err = u.do(c, func(*call) error {
 		if !u.devx || vector >= uint32(u.dev.NumCompVectors()) {

@@ -24,7 +24,8 @@ func (m *devxUmem) destroy(k *call) error {
 	return nil
 }
 
-// RegUmem is MLX5_IB_METHOD_DEVX_UMEM_REG. EINVAL: the context has no DEVX; EFAULT, ENOMEM: as for RegMR.
+// RegUmem is MLX5_IB_METHOD_DEVX_UMEM_REG. EINVAL: the context has no DEVX; EFAULT, ENOMEM: as for
+// RegMR.
 func (u *Ucontext) RegUmem(c Caller, addr, length uint64, access verbs.AccessFlags) (h Handle, id uint32, err error) {
 	err = u.do(c, func(k *call) error {
 		if !u.devx {
@@ -62,7 +63,8 @@ func (u *Ucontext) DeregUmem(c Caller, h Handle) error {
 	return destroyByHandle[*devxUmem](u, c, h, "memory for commands")
 }
 
-// UmemAddress returns the program's address of registered memory for commands, by its number; 0: there is none.
+// UmemAddress returns the program's address of registered memory for commands, by its number; 0:
+// there is none.
 func (u *Ucontext) UmemAddress(id uint32) (addr uint64) {
 	u.objs.any(func(x object) bool {
 		m, ok := x.(*devxUmem)

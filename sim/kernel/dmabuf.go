@@ -41,7 +41,8 @@ func (p *Pages) at(i uint64) mem.PA {
 	return p.List[i]
 }
 
-// DMABuf is memory that a driver exports (struct dma_buf). It has a reference for each descriptor and each attachment.
+// DMABuf is memory that a driver exports (struct dma_buf). It has a reference for each descriptor
+// and each attachment.
 type DMABuf struct {
 	exp         Exporter
 	refs        int

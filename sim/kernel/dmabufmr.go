@@ -16,10 +16,12 @@ type DmabufMRReq struct {
 	PD                   Handle
 	Offset, Length, Iova uint64
 	Access               verbs.AccessFlags
-	// Driver says that the driver's own attribute is given, and Flags are its value (MLX5_IB_ATTR_REG_DMABUF_MR_ACCESS_FLAGS).
+	// Driver says that the driver's own attribute is given, and Flags are its value
+	// (MLX5_IB_ATTR_REG_DMABUF_MR_ACCESS_FLAGS).
 	Driver bool
 	Flags  uint32
-	// File is the DMA-BUF behind the descriptor that was given. EBADF: it is not open; EINVAL: another file.
+	// File is the DMA-BUF behind the descriptor that was given. EBADF: it is not open; EINVAL:
+	// another file.
 	File func() (*DMABuf, error)
 }
 
@@ -100,8 +102,9 @@ func (m *mr) registerDmabuf(k *call, r *DmabufMRReq) error {
 	return nil
 }
 
-// checkDmabufFlags judges the driver's flags. EINVAL: an unknown one, or the data-direct path, which no device here has.
-// EOPNOTSUPP: that path and an iova that begins no page. EPROTONOSUPPORT: a kernel that does not know the attribute.
+// checkDmabufFlags judges the driver's flags. EINVAL: an unknown one, or the data-direct path,
+// which no device here has. EOPNOTSUPP: that path and an iova that begins no page. EPROTONOSUPPORT:
+// a kernel that does not know the attribute.
 func (d *Device) checkDmabufFlags(r *DmabufMRReq) error {
 	switch {
 	case !r.Driver:

@@ -10,7 +10,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
-// dmExport is device memory as others get it (struct ib_uverbs_dmabuf_file): the pages of BAR 0 in which it lies.
+// dmExport is device memory as others get it (struct ib_uverbs_dmabuf_file): the pages of BAR 0 in
+// which it lies.
 type dmExport struct {
 	dm  *DM
 	buf *DMABuf
@@ -63,7 +64,8 @@ func (x *dmExport) Pin() error {
 // Unpin ends a Pin.
 func (x *dmExport) Unpin() {}
 
-// Release is the end of the last descriptor and region: freed memory goes back to the device with it.
+// Release is the end of the last descriptor and region: freed memory goes back to the device with
+// it.
 func (x *dmExport) Release() {
 	m := x.dm
 	m.exports = slices.DeleteFunc(m.exports, func(y *dmExport) bool { return y == x })
@@ -72,8 +74,9 @@ func (x *dmExport) Release() {
 	}
 }
 
-// revoke takes the memory away from whoever has it (rdma_user_mmap_entry_remove). The pages stay with the device until
-// the last descriptor is gone; with the context they go at once, for its objects do.
+// revoke takes the memory away from whoever has it (rdma_user_mmap_entry_remove). The pages stay
+// with the device until the last descriptor is gone; with the context they go at once, for its
+// objects do.
 func (m *DM) revoke(k *call) {
 	for _, x := range slices.Clone(m.exports) {
 		x.revoked = true

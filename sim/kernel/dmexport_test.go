@@ -8,8 +8,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim/pcie"
 )
 
-// Exported memory of the device stays with it after its owner has freed it, for as long as a descriptor lives, and nobody reaches
-// it any more. With the context it goes at once.
+// Exported memory of the device stays with it after its owner has freed it, for as long as a
+// descriptor lives, and nobody reaches it any more. With the context it goes at once.
 func TestExportedDeviceMemory(t *testing.T) {
 	p := testParams()
 	s := newSetup(t, p)

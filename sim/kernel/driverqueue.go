@@ -6,7 +6,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// driverQueue is a QP of the driver with a CQ of its own and a key for all memory, as ib_mad and umr.c make them.
+// driverQueue is a QP of the driver with a CQ of its own and a key for all memory, as ib_mad and
+// umr.c make them.
 type driverQueue struct {
 	cqn, qpn uint32
 	lkey     uint32

@@ -9,7 +9,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// fakePaging is what a fake device has of on-demand paging: the translations of its keys, as UMRs wrote them.
+// fakePaging is what a fake device has of on-demand paging: the translations of its keys, as UMRs
+// wrote them.
 type fakePaging struct {
 	keys    map[uint32]*fakeKey // by index
 	resumed [][]byte
@@ -86,7 +87,8 @@ func (f *fakePaging) answer(op prm.Opcode, in, out []byte) bool {
 	return true
 }
 
-// pagingSetup is a setup of a device with on-demand paging, and a process whose limit lets it pin nothing.
+// pagingSetup is a setup of a device with on-demand paging, and a process whose limit lets it pin
+// nothing.
 func pagingSetup(t *testing.T, p Params, change ...func(*fakeFunction)) *setup {
 	t.Helper()
 	s := newSetupOf(t, p, func(f *fakeFunction) {

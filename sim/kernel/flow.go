@@ -10,20 +10,21 @@ import (
 	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
-// Flow steering is the driver's flow tables (hw/mlx5/fs.c over core/fs_core.c): for each priority a table, in which the rules with the same
-// mask are a group. The misses of a table go to that of the next priority, and the first one is the root. Tables, groups and entries are
-// there as long as a rule needs them.
+// Flow steering is the driver's flow tables (hw/mlx5/fs.c over core/fs_core.c): for each priority a
+// table, in which the rules with the same mask are a group. The misses of a table go to that of the
+// next priority, and the first one is the root. Tables, groups and entries are there as long as a
+// rule needs them.
 
-// Sizes of a table (MLX5_FS_MAX_ENTRIES, MLX5_FS_MAX_TYPES): the groups that are made first share it but for a part in which those made
-// later have room for one rule.
+// Sizes of a table (MLX5_FS_MAX_ENTRIES, MLX5_FS_MAX_TYPES): the groups that are made first share
+// it but for a part in which those made later have room for one rule.
 const (
 	maxLogFlowTable = 16
 	flowGroups      = 6
 )
 
-// Priorities of the driver. Those of programs are up to flowLastPriority (MLX5_IB_FLOW_LAST_PRIO), each with a place
-// before it for rules that let packets continue. Rules of multicast packets (MLX5_IB_FLOW_MCAST_PRIO) come after all
-// others, and the default rules last.
+// Priorities of the driver. Those of programs are up to flowLastPriority (MLX5_IB_FLOW_LAST_PRIO),
+// each with a place before it for rules that let packets continue. Rules of multicast packets
+// (MLX5_IB_FLOW_MCAST_PRIO) come after all others, and the default rules last.
 const (
 	flowLastPriority = 15
 	flowMulticast    = 2 * (flowLastPriority + 1)
@@ -76,7 +77,8 @@ type flowActs struct {
 	rewrite, tunnel uint32 // header changes and headers, by number; 0: none
 }
 
-// flowGoal is where packets go: a TIR or a table (prm.FlowToTIR, FlowToTable), or a counter that counts them.
+// flowGoal is where packets go: a TIR or a table (prm.FlowToTIR, FlowToTable), or a counter that
+// counts them.
 type flowGoal struct{ kind, id uint32 }
 
 // flowToCounter is the kind of a goal that is none in commands.
@@ -228,7 +230,8 @@ func (a *flowActs) fill(c prm.FlowContext) (act uint32) {
 	return act
 }
 
-// newGroup makes a group at the first place that is free (mlx5_core's groups by itself, alloc_auto_flow_group).
+// newGroup makes a group at the first place that is free (mlx5_core's groups by itself,
+// alloc_auto_flow_group).
 func (t *flowTable) newGroup(k *call, mask flowMask) (*flowGroup, error) {
 	share := t.size / (flowGroups + 1)
 	g := &flowGroup{mask: mask, room: share}
@@ -305,8 +308,8 @@ func (d *Device) flowNeighbours(prio int) (before, after *flowTable) {
 	return before, after
 }
 
-// leadTo has the misses of a table go to another one, or makes that the root where there is no table before it. No table to lead to is the end
-// of the chain.
+// leadTo has the misses of a table go to another one, or makes that the root where there is no
+// table before it. No table to lead to is the end of the chain.
 func (d *Device) leadTo(k *call, kind uint32, before, to *flowTable) error {
 	if before == nil {
 		in := prm.NewIn(prm.OpSetFlowTableRoot, 0)

@@ -7,7 +7,8 @@ import (
 	"github.com/rdmasim/rdmasim/prm"
 )
 
-// flowAction is what rules have done with packets (mlx5_ib_flow_action of type UNSPECIFIED): header changes, a tunnel that begins, or one that ends.
+// flowAction is what rules have done with packets (mlx5_ib_flow_action of type UNSPECIFIED): header
+// changes, a tunnel that begins, or one that ends.
 type flowAction struct {
 	kind            uint32
 	rewrite, tunnel uint32 // by number; neither: a tunnel ends
@@ -31,7 +32,8 @@ func (a *flowAction) destroy(k *call) error {
 	return nil
 }
 
-// join has packets of a rule so treated (parse_flow_flow_action). EINVAL: the rule does that already.
+// join has packets of a rule so treated (parse_flow_flow_action). EINVAL: the rule does that
+// already.
 func (a *flowAction) join(to *flowActs, kind uint32) error {
 	twice := a.rewrite != 0 && to.rewrite != 0 || a.tunnel != 0 && to.tunnel != 0 || a.rewrite|a.tunnel == 0 && to.decap
 	if twice || a.kind != kind {

@@ -151,8 +151,8 @@ func (u *Ucontext) fillWish(w *flowWish, kind uint32, r *MatchedFlow) (actions [
 	return actions, nil
 }
 
-// flowPriority is the driver's priority of a program's (ib_prio_to_core_prio; flow_is_multicast_only and
-// raw_fs_is_multicast for rules of multicast addresses).
+// flowPriority is the driver's priority of a program's (ib_prio_to_core_prio;
+// flow_is_multicast_only and raw_fs_is_multicast for rules of multicast addresses).
 func flowPriority(prio uint16, multicast bool) (int, error) {
 	switch {
 	case prio > flowLastPriority:

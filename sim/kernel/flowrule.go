@@ -27,7 +27,8 @@ type flowPart struct {
 
 func (r *flowRule) destroy(k *call) error {
 	for _, p := range r.parts {
-		// The QP's last rule leaves nothing of the QP on the device: that would refuse to let it go.
+		// The QP's last rule leaves nothing of the QP on the device: that would refuse to let it
+		// go.
 		if k.d.breaks(rule.DestroyedFlowsAreGone) && p.e.rules > 1 && r.qp != nil && r.qp.packets.flows > 1 {
 			p.goals = nil
 		}
@@ -47,7 +48,8 @@ func (r *flowRule) destroy(k *call) error {
 	return nil
 }
 
-// addRule makes a rule that a QP has, if there is one, of entries that lead to dest, too, if there is one.
+// addRule makes a rule that a QP has, if there is one, of entries that lead to dest, too, if there
+// is one.
 func (u *Ucontext) addRule(k *call, q, dest *qp, m *flowMatcher, wishes ...flowWish) (Handle, *flowRule, error) {
 	r := &flowRule{qp: q, matcher: m}
 	for _, w := range wishes {
@@ -87,7 +89,8 @@ func (u *Ucontext) receiver(h Handle) (*qp, error) {
 	return q, nil
 }
 
-// maySteer is what is checked of each rule. EPERM: no CAP_NET_RAW; EOPNOTSUPP: a device without flow tables.
+// maySteer is what is checked of each rule. EPERM: no CAP_NET_RAW; EOPNOTSUPP: a device without
+// flow tables.
 func (u *Ucontext) maySteer() error {
 	switch {
 	case !u.proc.NetRaw && !u.dev.breaks(rule.FlowsNeedTheRight):

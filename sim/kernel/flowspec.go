@@ -45,10 +45,11 @@ const (
 	FlowSpecDrop = 0x1001
 )
 
-// CreateFlow is CREATE_FLOW (mlx5_ib_create_flow). EPERM: without CAP_NET_RAW; EOPNOTSUPP: headers that the driver does
-// not match, sniffer rules, and rules that let packets continue; EINVAL: a wrong port or flags, specs that contradict each
-// other, or a QP that cannot receive; ENOMEM: a priority that does not exist; ENOSPC: too many masks; EEXIST: a rule with
-// the same value has another action.
+// CreateFlow is CREATE_FLOW (mlx5_ib_create_flow). EPERM: without CAP_NET_RAW; EOPNOTSUPP: headers
+// that the driver does not match, sniffer rules, and rules that let packets continue; EINVAL: a
+// wrong port or flags, specs that contradict each other, or a QP that cannot receive; ENOMEM: a
+// priority that does not exist; ENOSPC: too many masks; EEXIST: a rule with the same value has
+// another action.
 func (u *Ucontext) CreateFlow(c Caller, r FlowReq) (h Handle, err error) {
 	err = u.do(c, func(k *call) error {
 		if err := u.maySteer(); err != nil {
@@ -126,8 +127,8 @@ func (d *Device) flowWishes(r *FlowReq) ([]flowWish, error) {
 		}
 		return []flowWish{w}, nil
 	}
-	// create_leftovers_rule: what no other rule takes, by the bit that tells groups from stations. It does not look at
-	// specs.
+	// create_leftovers_rule: what no other rule takes, by the bit that tells groups from stations.
+	// It does not look at specs.
 	w.prio = flowDefaults
 	prm.FlowHeaders(w.mask[:]).SetDMACHigh(groupBit)
 	toGroups := w
@@ -138,7 +139,8 @@ func (d *Device) flowWishes(r *FlowReq) ([]flowWish, error) {
 	return []flowWish{toGroups, w}, nil
 }
 
-// multicastOnly is flow_is_multicast_only, which looks at the first spec, and of IPv4 not at the mask.
+// multicastOnly is flow_is_multicast_only, which looks at the first spec, and of IPv4 not at the
+// mask.
 func multicastOnly(specs []FlowSpec) bool {
 	if len(specs) == 0 {
 		return false
@@ -154,7 +156,8 @@ func multicastOnly(specs []FlowSpec) bool {
 	return false
 }
 
-// checkEtherType is is_valid_ethertype: an EtherType beside a spec of IP is that of IP, with a mask of all bits.
+// checkEtherType is is_valid_ethertype: an EtherType beside a spec of IP is that of IP, with a mask
+// of all bits.
 func checkEtherType(specs []FlowSpec) error {
 	var ip, want, value, mask uint16
 	for _, s := range specs {
@@ -190,8 +193,8 @@ const (
 	portSpecSize = 4
 )
 
-// fit is a spec of n bytes, as spec_filter_size takes it: a shorter one has zeros behind it, and a longer one must have
-// them in its mask.
+// fit is a spec of n bytes, as spec_filter_size takes it: a shorter one has zeros behind it, and a
+// longer one must have them in its mask.
 func (s FlowSpec) fit(n int) (FlowSpec, bool) {
 	const unit = 4
 	if len(s.Val) == 0 || len(s.Val)%unit != 0 || len(s.Mask) != len(s.Val) {

@@ -8,8 +8,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// FlowSpecOf is a spec in the form of uverbs (ib_spec_to_kern_spec of libibverbs). EINVAL: a type that the library does not
-// know.
+// FlowSpecOf is a spec in the form of uverbs (ib_spec_to_kern_spec of libibverbs). EINVAL: a type
+// that the library does not know.
 func FlowSpecOf(s *verbs.FlowSpec) (FlowSpec, error) {
 	both := func(typ uint32, put func(f *verbs.FlowFilter) []byte) (FlowSpec, error) {
 		return FlowSpec{Type: typ, Val: put(&s.Val), Mask: put(&s.Mask)}, nil

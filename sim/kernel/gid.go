@@ -15,8 +15,8 @@ import (
 // interface of any Linux, so the first Ethernet interface is 2.
 const netdevIndex = 2
 
-// ifindex is the index of the port's interface, or of one of the VLAN interfaces over it: those have
-// the numbers behind, in the order in which they were made.
+// ifindex is the index of the port's interface, or of one of the VLAN interfaces over it: those
+// have the numbers behind, in the order in which they were made.
 func (d *Device) ifindex(vlan uint16) uint32 {
 	if vlan == 0 {
 		return netdevIndex

@@ -51,7 +51,8 @@ type gsiOut struct {
 	data [gsiPayload]byte
 }
 
-// Sizes. The numbers of receives and of sends are a half and a quarter of those of ib_mad (IB_MAD_QP_RECV_SIZE 512, IB_MAD_QP_SEND_SIZE
+// Sizes. The numbers of receives and of sends are a half and a quarter of those of ib_mad
+// (IB_MAD_QP_RECV_SIZE 512, IB_MAD_QP_SEND_SIZE
 // 128), which no testbed of this size needs.
 const (
 	gsiQKey       = 0x8001_0000

@@ -2,7 +2,8 @@ package kernel
 
 import "github.com/rdmasim/rdmasim/verbs"
 
-// What the connection manager asks of a device (struct ib_device, and the network interface of its port).
+// What the connection manager asks of a device (struct ib_device, and the network interface of its
+// port).
 
 // ACKDelay returns the device's local_ca_ack_delay, a code t of 4.096 us * 2^t.
 func (d *Device) ACKDelay() uint8 { return d.caps.ackDelay }

@@ -7,8 +7,10 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// portCounters are those of QUERY_Q_COUNTER that mlx5_ib shows of a port, in its order: basic_q_cnts, out_of_seq_q_cnts, retrans_q_cnts and
-// extended_err_cnts of Linux 6.12's hw/mlx5/counters.c. Linux 6.1 has neither rx_dct_connect nor the two of retries that are exceeded.
+// portCounters are those of QUERY_Q_COUNTER that mlx5_ib shows of a port, in its order:
+// basic_q_cnts, out_of_seq_q_cnts, retrans_q_cnts and extended_err_cnts of Linux 6.12's
+// hw/mlx5/counters.c. Linux 6.1 has neither rx_dct_connect nor the two of retries that are
+// exceeded.
 var portCounters = []prm.QCounter{
 	prm.QCRxWriteRequests, prm.QCRxReadRequests, prm.QCRxAtomicRequests, prm.QCRxDCTConnect, prm.QCOutOfBuffer,
 	prm.QCOutOfSequence,

@@ -44,7 +44,8 @@ func (c *caps) steers(t prm.NICFlowTableCap, m prm.DeviceMemCap) {
 // icmArea is which parts of an area are taken, in the order of their addresses (mlx5_dm).
 type icmArea struct{ taken []*steeringMemory }
 
-// steeringMemory is memory of the device that a program writes entries or header changes to (mlx5_ib_dm_icm).
+// steeringMemory is memory of the device that a program writes entries or header changes to
+// (mlx5_ib_dm_icm).
 type steeringMemory struct {
 	area       int
 	addr, size uint64

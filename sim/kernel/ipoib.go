@@ -10,9 +10,9 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// ipoib is the network interface of an InfiniBand port (ib0 of ib_ipoib), as far as the connection manager asks it: its addresses of
-// IP and the neighbours that it knows. Its hardware address is the port's first GID, its partition that of the first P_Key. Packets
-// of IP do not pass it.
+// ipoib is the network interface of an InfiniBand port (ib0 of ib_ipoib), as far as the connection
+// manager asks it: its addresses of IP and the neighbours that it knows. Its hardware address is
+// the port's first GID, its partition that of the first P_Key. Packets of IP do not pass it.
 type ipoib struct {
 	addrs      []netip.Addr
 	neighbours func(netip.Addr) (verbs.GID, bool)

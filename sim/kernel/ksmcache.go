@@ -7,8 +7,8 @@ func (d *Device) ksmShape(a verbs.AccessFlags) keyShape {
 	return keyShape{entries: implicitSlots, ksm: true, access: d.unchangeable(a)}
 }
 
-// ksmEntry is the entry of the cache for implicit regions: it is always there, and no key is made for it in advance
-// (mlx5_odp_init_mkey_cache; the default profile has no limit for its order).
+// ksmEntry is the entry of the cache for implicit regions: it is always there, and no key is made
+// for it in advance (mlx5_odp_init_mkey_cache; the default profile has no limit for its order).
 func (d *Device) ksmEntry(s keyShape) *keyEntry {
 	for _, e := range d.keys.entries {
 		if e.shape == s {

@@ -7,7 +7,8 @@ import (
 	"github.com/rdmasim/rdmasim/prm"
 )
 
-// mkeyObject is a memory key that a program has made by the device's own command (DEVX_OBJ_CREATE of an MKEY).
+// mkeyObject is a memory key that a program has made by the device's own command (DEVX_OBJ_CREATE
+// of an MKEY).
 type mkeyObject struct {
 	u    *Ucontext
 	mkey uint32

@@ -22,8 +22,8 @@ type objects struct {
 	tab  map[Handle]object
 	last Handle // of the newest
 	ids  trackedIDs
-	// deviceGone: the device was removed, and with it what the objects stood for. Their handles stay
-	// until the program destroys them.
+	// deviceGone: the device was removed, and with it what the objects stood for. Their handles
+	// stay until the program destroys them.
 	deviceGone bool
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim/mem"
 )
 
-// Sizes of what handles page faults (odp.c, mlx5r_odp_create_eq): entries of the event queue asked for, events that are handled
-// or wait for a handler, and handlers at once.
+// Sizes of what handles page faults (odp.c, mlx5r_odp_create_eq): entries of the event queue asked
+// for, events that are handled or wait for a handler, and handlers at once.
 const (
 	faultEQEntries = 4096
 	faultContexts  = 64
@@ -32,7 +32,8 @@ func (k *call) pagingEQ() error {
 	return nil
 }
 
-// pollFaults takes page faults from their event queue, as many as there are contexts for, and arms it again.
+// pollFaults takes page faults from their event queue, as many as there are contexts for, and arms
+// it again.
 func (d *Device) pollFaults() {
 	t := &d.odp
 	q, e := t.eq, prm.EQE(t.eq.entry[:])

@@ -29,8 +29,8 @@ func (k *call) fault(f fault) {
 // maxFaultPrefetch is how much of an operation of unknown length is made present beyond the packet.
 const maxFaultPrefetch = 4 << 20
 
-// rdmaFault handles a fault of a remote operation (mlx5_ib_mr_rdma_pfault_handler): first what is needed to go on, and after
-// the queue has been resumed what probably comes next.
+// rdmaFault handles a fault of a remote operation (mlx5_ib_mr_rdma_pfault_handler): first what is
+// needed to go on, and after the queue has been resumed what probably comes next.
 func (k *call) rdmaFault(f *fault) {
 	va := f.va + uint64(f.committed)
 	n := uint64(f.length - min(f.committed, f.length))
@@ -98,8 +98,8 @@ type piece struct {
 	depth int
 }
 
-// faultSegment makes [va, va+n) under a key present (pagefault_single_data_segment), and returns how much of it is. Under a key
-// that is none of on-demand paging everything is.
+// faultSegment makes [va, va+n) under a key present (pagefault_single_data_segment), and returns
+// how much of it is. Under a key that is none of on-demand paging everything is.
 func (k *call) faultSegment(key uint32, va, n uint64) (mapped uint32, err error) {
 	todo := []piece{{key, va, n, 0}}
 	for len(todo) > 0 {
@@ -177,8 +177,8 @@ func (k *call) openWindow(x *odpKey, p piece, todo []piece) ([]piece, error) {
 	return todo, nil
 }
 
-// faultRegion makes a range of a region's addresses present (pagefault_mr), and returns how many pages it has. A permissive one
-// is cut to the region. EFAULT: outside.
+// faultRegion makes a range of a region's addresses present (pagefault_mr), and returns how many
+// pages it has. A permissive one is cut to the region. EFAULT: outside.
 func (k *call) faultRegion(m *mr, va, n uint64, how pageFlags, permissive bool) (uint64, error) {
 	o := m.odp
 	if o.implicit {
@@ -206,11 +206,13 @@ func (k *call) faultRegion(m *mr, va, n uint64, how pageFlags, permissive bool) 
 	return k.faultPages(m, at, n, how)
 }
 
-// errAgain: what the fault was about has gone meanwhile. The device finds that when it goes on (EAGAIN).
+// errAgain: what the fault was about has gone meanwhile. The device finds that when it goes on
+// (EAGAIN).
 var errAgain = fmt.Errorf("deregistered meanwhile: %w", syscall.EAGAIN)
 
-// faultPages makes pages of the process present for the device (pagefault_real_mr): looked up at one instant, and committed at a
-// later one if no invalidation has touched the region between, else again.
+// faultPages makes pages of the process present for the device (pagefault_real_mr): looked up at
+// one instant, and committed at a later one if no invalidation has touched the region between, else
+// again.
 func (k *call) faultPages(m *mr, va, n uint64, how pageFlags) (uint64, error) {
 	o, d := m.odp, k.d
 	if o.buf != nil { // of a DMA-BUF the whole region becomes present
@@ -259,7 +261,8 @@ func (k *call) faultPages(m *mr, va, n uint64, how pageFlags) (uint64, error) {
 	return o.systemPages(end - first), nil
 }
 
-// touchTime is what it takes to bring the pages into memory that a process has got since it had so many page faults.
+// touchTime is what it takes to bring the pages into memory that a process has got since it had so
+// many page faults.
 func (d *Device) touchTime(s *mem.Space, before mem.Faults) sim.Time {
 	now := s.Faults()
 	return sim.Time(now.Minor-before.Minor)*d.p.MinorFault + sim.Time(now.Major-before.Major)*d.p.MajorFault

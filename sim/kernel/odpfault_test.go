@@ -49,7 +49,8 @@ func TestPagedRegion(t *testing.T) {
 	}
 }
 
-// What the counter says follows from blocks that end where an absent page begins a piece of 64 bytes.
+// What the counter says follows from blocks that end where an absent page begins a piece of 64
+// bytes.
 func TestInvalidationsAreCounted(t *testing.T) {
 	for _, c := range []struct {
 		present      []uint64
@@ -130,7 +131,8 @@ func (s *setup) agree(key uint32, start uint64) {
 	}
 }
 
-// A fault that cannot be served is answered with an error: outside the region, not mapped, read-only, a key that has changed.
+// A fault that cannot be served is answered with an error: outside the region, not mapped,
+// read-only, a key that has changed.
 func TestFaultsThatFail(t *testing.T) {
 	s := pagingSetup(t, testParams())
 	u := s.open()

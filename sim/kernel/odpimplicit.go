@@ -12,8 +12,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// An implicit region is a key of mode KSM whose places of 1 GiB lead to children, each a region of its own, or to the null key.
-// A user address has 47 bits.
+// An implicit region is a key of mode KSM whose places of 1 GiB lead to children, each a region of
+// its own, or to the null key. A user address has 47 bits.
 const (
 	slotShift     = 30
 	slotSize      = 1 << slotShift
@@ -21,7 +21,8 @@ const (
 	implicitSize  = implicitSlots * slotSize
 )
 
-// registerImplicit is mlx5_ib_alloc_implicit_mr. EINVAL: iova is not 0, the device cannot, or huge pages.
+// registerImplicit is mlx5_ib_alloc_implicit_mr. EINVAL: iova is not 0, the device cannot, or huge
+// pages.
 func (m *mr) registerImplicit(k *call) error {
 	d := k.d
 	switch {
@@ -112,7 +113,8 @@ func (k *call) writeSlots(m *mr, i, n uint64) error {
 	return nil
 }
 
-// makeNullKey makes a key of which every page is absent, with all rights (alloc_implicit_mr_null_mkey).
+// makeNullKey makes a key of which every page is absent, with all rights
+// (alloc_implicit_mr_null_mkey).
 func (m *mr) makeNullKey(k *call) (uint32, error) {
 	d := k.d
 	in, out := prm.NewIn(prm.OpCreateMKey, 64), prm.NewOut(prm.OpCreateMKey, 0)
@@ -163,7 +165,8 @@ func (m *mr) freeImplicit(k *call) {
 	m.freeNullKey(k)
 }
 
-// freeChild gives a child's key and memory back. Nobody but its parent's places and handlers of faults know the key.
+// freeChild gives a child's key and memory back. Nobody but its parent's places and handlers of
+// faults know the key.
 func (k *call) freeChild(m *mr) {
 	if err := m.destroyMKey(k); err != nil {
 		panic(fmt.Sprintf("kernel: %v: %s: the key of a child: %v", k.d.eng.Now(), k.d.name, err))
@@ -171,7 +174,8 @@ func (k *call) freeChild(m *mr) {
 	m.unpage(k)
 }
 
-// faultImplicit makes [va, va+n) present in the children, of which it makes those that are missing (pagefault_implicit_mr).
+// faultImplicit makes [va, va+n) present in the children, of which it makes those that are missing
+// (pagefault_implicit_mr).
 func (k *call) faultImplicit(m *mr, va, n uint64, how pageFlags) (pages uint64, err error) {
 	if va >= implicitSize || implicitSize-va < n {
 		return 0, fmt.Errorf("[%#x, +%#x) outside a user's addresses: %w", va, n, syscall.EFAULT)
@@ -206,7 +210,8 @@ func (k *call) faultImplicit(m *mr, va, n uint64, how pageFlags) (pages uint64, 
 	return pages, err
 }
 
-// faultChild makes a part of a child present, which stays for so long, also where the thread ends meanwhile.
+// faultChild makes a part of a child present, which stays for so long, also where the thread ends
+// meanwhile.
 func (k *call) faultChild(m *mr, va, n uint64, how pageFlags) (uint64, error) {
 	defer m.paging.holds.take(k.d)()
 	return k.faultPages(m, va, n, how)
@@ -245,8 +250,8 @@ func (k *call) newChild(parent *mr, i uint64) (*mr, error) {
 	return m, nil
 }
 
-// reap takes a child without pages from its place, where from now on a fault makes a new one; a work item destroys it
-// (destroy_unused_implicit_child_mr).
+// reap takes a child without pages from its place, where from now on a fault makes a new one; a
+// work item destroys it (destroy_unused_implicit_child_mr).
 func (m *mr) reap(k *call) {
 	parent := m.paging.parent
 	if parent.odp.mr == nil || parent.paging.children[m.paging.slot] != m {

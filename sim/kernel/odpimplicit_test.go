@@ -34,8 +34,8 @@ func (s *setup) lead(key, null uint32) (n int, first uint64) {
 	return n, first
 }
 
-// A fault in a region of everything makes the child around it, which goes when its last page does: then the place leads to the
-// null key again, and the key is used for the next child.
+// A fault in a region of everything makes the child around it, which goes when its last page does:
+// then the place leads to the null key again, and the key is used for the next child.
 func TestImplicitRegion(t *testing.T) {
 	s := pagingSetup(t, testParams())
 	u := s.open()
@@ -86,7 +86,8 @@ func TestImplicitRegion(t *testing.T) {
 	}
 }
 
-// A fault while the work that destroys a child is queued makes another child, and the place keeps leading to that.
+// A fault while the work that destroys a child is queued makes another child, and the place keeps
+// leading to that.
 func TestFaultBesideAReapedChild(t *testing.T) {
 	s := pagingSetup(t, testParams())
 	u := s.open()
@@ -107,7 +108,8 @@ func TestFaultBesideAReapedChild(t *testing.T) {
 	}
 }
 
-// A range over two places makes a child for each; one that fails in the second keeps the first, and its place leads there.
+// A range over two places makes a child for each; one that fails in the second keeps the first, and
+// its place leads there.
 func TestImplicitRegionOverPlaces(t *testing.T) {
 	s := pagingSetup(t, testParams())
 	u := s.open()
@@ -129,8 +131,8 @@ func TestImplicitRegionOverPlaces(t *testing.T) {
 	}
 }
 
-// In the memory scheme empty places lead to a null key of the region's own, each at an address of its own; faults name it,
-// the child or the region, and only the last of an event is answered.
+// In the memory scheme empty places lead to a null key of the region's own, each at an address of
+// its own; faults name it, the child or the region, and only the last of an event is answered.
 func TestImplicitRegionByMemory(t *testing.T) {
 	s := pagingSetup(t, testParams(), func(f *fakeFunction) { prm.ODPCap(f.caps[prm.CapODP]).SetMemPageFault(true) })
 	u := s.open()
@@ -186,7 +188,8 @@ func TestImplicitRegionByMemory(t *testing.T) {
 	}
 }
 
-// When the process that registered memory has ended, its faults fail (a child of it may still have the device open).
+// When the process that registered memory has ended, its faults fail (a child of it may still have
+// the device open).
 func TestOwnerGone(t *testing.T) {
 	s := pagingSetup(t, testParams())
 	u := s.open()

@@ -6,8 +6,9 @@ import (
 	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
-// invalidate takes pages away from the device before they change in the process (mlx5_ib_invalidate_range). It takes effect
-// at this instant, and what it costs is the process's to wait for (Process.AwaitInvalidations).
+// invalidate takes pages away from the device before they change in the process
+// (mlx5_ib_invalidate_range). It takes effect at this instant, and what it costs is the process's
+// to wait for (Process.AwaitInvalidations).
 func (m *mr) invalidate(va mem.VA, n uint64) {
 	o := m.odp
 	o.seq++
@@ -45,10 +46,11 @@ func (m *mr) invalidate(va mem.VA, n uint64) {
 	}
 }
 
-// zapRange has the device forget the pages of [first, end), in blocks: each begins at a page that the device has, and ends
-// where one that it lacks begins a piece of the list. counted is what the kernel's counter says of it: of a block that ends
-// before the range does, one place more than it has; in the first form of the counter, for each page its place in the block,
-// from 1 on. zapped is how many pages the device had.
+// zapRange has the device forget the pages of [first, end), in blocks: each begins at a page that
+// the device has, and ends where one that it lacks begins a piece of the list. counted is what the
+// kernel's counter says of it: of a block that ends before the range does, one place more than it
+// has; in the first form of the counter, for each page its place in the block, from 1 on. zapped is
+// how many pages the device had.
 func (m *mr) zapRange(k *call, first, end uint64) (counted, zapped uint64) {
 	o := m.odp
 	i, ok := o.pages.next(first, end)

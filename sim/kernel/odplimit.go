@@ -7,9 +7,9 @@ import (
 	"github.com/rdmasim/rdmasim/sim/mem"
 )
 
-// Regions of on-demand paging pin nothing, so that no limit of pinned memory bounds what is kept of them. Of processes that are not
-// simulated all of them together may take a share of the host's memory: a real driver takes 16 bytes for each page at once
-// (ib_init_umem_odp).
+// Regions of on-demand paging pin nothing, so that no limit of pinned memory bounds what is kept of
+// them. Of processes that are not simulated all of them together may take a share of the host's
+// memory: a real driver takes 16 bytes for each page at once (ib_init_umem_odp).
 const regionShare = 16
 
 // What the model keeps of a region, in bytes: about that of the list of pages and of the device's.

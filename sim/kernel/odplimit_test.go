@@ -9,7 +9,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// ram gives the setup's process a share of the host's memory for its regions of on-demand paging, in bytes.
+// ram gives the setup's process a share of the host's memory for its regions of on-demand paging,
+// in bytes.
 func (s *setup) ram(share uint64) *RAM {
 	s.proc.RAM = &RAM{Pages: share * regionShare / mem.PageSize}
 	return s.proc.RAM

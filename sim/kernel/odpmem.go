@@ -21,22 +21,25 @@ type odpMem struct {
 	writable bool
 	implicit bool // of a whole address space: it has no pages itself
 	pages    pageList
-	// seq counts the invalidations that touched the region: who looks up pages commits them only if it is as before.
+	// seq counts the invalidations that touched the region: who looks up pages commits them only if
+	// it is as before.
 	seq     uint64
 	noted   uint64 // bytes that the host has noted of the region
 	mr      *mr    // nil from the moment on at which the key is revoked
 	unwatch func()
-	// buf is a DMA-BUF instead of memory of the process; addr, start and end are offsets of it then.
+	// buf is a DMA-BUF instead of memory of the process; addr, start and end are offsets of it
+	// then.
 	buf *attachment
 }
 
 const hugeShift = 21 // of a page for AccessHugetlb (HPAGE_SHIFT)
 
-// maxPages is how many pages a region has at most: their list, of 8 bytes a page, is no larger than an allocation of the
-// kernel may be.
+// maxPages is how many pages a region has at most: their list, of 8 bytes a page, is no larger than
+// an allocation of the kernel may be.
 const maxPages = 1<<28 - 1
 
-// newODPMem is ib_umem_odp_get. EOVERFLOW: a range that wraps; EINVAL: one without pages; ENOMEM: too many.
+// newODPMem is ib_umem_odp_get. EOVERFLOW: a range that wraps; EINVAL: one without pages; ENOMEM:
+// too many.
 func newODPMem(p *Process, addr, length uint64, access verbs.AccessFlags) (*odpMem, error) {
 	o := &odpMem{proc: p, addr: addr, length: length, shift: mem.PageShift, writable: access&writable != 0}
 	if access&verbs.AccessHugetlb != 0 {
@@ -92,7 +95,8 @@ const (
 // foundPage is a page of the region and its translation.
 type foundPage struct{ index, entry uint64 }
 
-// find looks for the pages of [va, va+n) (hmm_range_fault), which then lie where it says until an invalidation.
+// find looks for the pages of [va, va+n) (hmm_range_fault), which then lie where it says until an
+// invalidation.
 func (o *odpMem) find(va, n uint64, how pageFlags) ([]foundPage, error) {
 	if o.buf != nil {
 		return o.findExported()
@@ -128,7 +132,8 @@ func (o *odpMem) find(va, n uint64, how pageFlags) ([]foundPage, error) {
 	return found, nil
 }
 
-// snapshot finds what is there of [first, end), each page with the rights of its mapping. Of a large page its first part counts.
+// snapshot finds what is there of [first, end), each page with the rights of its mapping. Of a
+// large page its first part counts.
 func (o *odpMem) snapshot(first, end uint64) (found []foundPage, err error) {
 	mask := mem.VA(1)<<o.shift - 1
 	o.proc.Space.Present(mem.VA(first), end-first, func(at mem.VA, f mem.Frame) {

@@ -21,9 +21,10 @@ type odpRegion struct {
 	nullKey  uint32         // where its empty places lead; an own key where faults name memory
 }
 
-// registerPaged is create_user_odp_mr. EOPNOTSUPP or, before 6.2, EINVAL: the device has no paging. EINVAL: more than a UMR
-// loads, no pages, a page that is smaller than access asks for; a region of everything that the device cannot have, or
-// that is not at address 0. EOVERFLOW, ENOMEM: as newODPMem.
+// registerPaged is create_user_odp_mr. EOPNOTSUPP or, before 6.2, EINVAL: the device has no paging.
+// EINVAL: more than a UMR loads, no pages, a page that is smaller than access asks for; a region of
+// everything that the device cannot have, or that is not at address 0. EOVERFLOW, ENOMEM: as
+// newODPMem.
 func (m *mr) registerPaged(k *call, addr, length uint64) error {
 	d := k.d
 	if !d.caps.odp.support {
@@ -74,8 +75,8 @@ func (m *mr) snapshot(k *call) error {
 	return m.loadPages(k, found, 1<<o.shift, func() { o.unwatch = o.proc.Space.Notify(mem.VA(o.start), o.end-o.start, m.invalidate) })
 }
 
-// loadPages gives a new region a key with the pages that were found. watch is called before the device
-// may use the key.
+// loadPages gives a new region a key with the pages that were found. watch is called before the
+// device may use the key.
 func (m *mr) loadPages(k *call, found []foundPage, pageSize uint64, watch func()) error {
 	o := m.odp
 	if err := m.takePagedKey(k, m.numTranslations()); err != nil {
@@ -131,7 +132,8 @@ func (m *mr) fillPaged(c prm.MKC) {
 	c.SetLen(m.odp.length)
 }
 
-// unpage gives back what only a region of on-demand paging has, when its key is gone: from now on no fault finds it.
+// unpage gives back what only a region of on-demand paging has, when its key is gone: from now on
+// no fault finds it.
 func (m *mr) unpage(k *call) {
 	if m.odp == nil {
 		return

@@ -9,8 +9,9 @@ import (
 	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
-// queueFault handles a fault of a work request (mlx5_ib_mr_wqe_pfault_handler): it reads the request where the program wrote it,
-// and makes all its memory present. Of a queue that is gone nothing is resumed.
+// queueFault handles a fault of a work request (mlx5_ib_mr_wqe_pfault_handler): it reads the
+// request where the program wrote it, and makes all its memory present. Of a queue that is gone
+// nothing is resumed.
 func (k *call) queueFault(f *fault) {
 	q := k.d.faultedQueue(f)
 	if q == nil {
@@ -97,8 +98,9 @@ func (m *umem) read(phys *mem.Memory, off uint64, p []byte) bool {
 	return true
 }
 
-// sendSegments reads a send WQE, which may go on at the beginning of the ring (mlx5_ib_read_user_wqe_sq), and returns what lies
-// behind the segments of its opcode (mlx5_ib_mr_initiator_pfault_handler).
+// sendSegments reads a send WQE, which may go on at the beginning of the ring
+// (mlx5_ib_read_user_wqe_sq), and returns what lies behind the segments of its opcode
+// (mlx5_ib_mr_initiator_pfault_handler).
 func (q *qp) sendSegments(wqe uint16) ([]byte, error) {
 	if q.sqCount == 0 || q.mem == nil {
 		return nil, errReadWQE
@@ -148,8 +150,8 @@ func (q *qp) addressSize(wqe []byte) int {
 	return 0
 }
 
-// faultSegments makes the memory of data segments present (pagefault_data_segments). EFAULT: there are none, or bytes that could
-// not be.
+// faultSegments makes the memory of data segments present (pagefault_data_segments). EFAULT: there
+// are none, or bytes that could not be.
 func (k *call) faultSegments(f *fault, b []byte, receive bool) error {
 	if len(b) == 0 {
 		return fmt.Errorf("no data segments: %w", syscall.EFAULT)

@@ -93,8 +93,8 @@ func sendWQE(op prm.WQEOpcode, index uint16, qpn uint32, rest ...[]byte) []byte 
 	return b
 }
 
-// A fault of a send brings all memory of its list, also of other segments than the first, and over the end of the ring; what the
-// device has committed it does not touch.
+// A fault of a send brings all memory of its list, also of other segments than the first, and over
+// the end of the ring; what the device has committed it does not touch.
 func TestSendFaults(t *testing.T) {
 	w := newPagedQueue(t, verbs.QPTRC)
 	raddr := make([]byte, prm.RaddrSegmentSize)

@@ -14,7 +14,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// pagedWorld is a process with regions of on-demand paging, and a device that raises faults in them at random.
+// pagedWorld is a process with regions of on-demand paging, and a device that raises faults in them
+// at random.
 type pagedWorld struct {
 	*setup
 	u      *Ucontext
@@ -55,8 +56,9 @@ func (w *pagedWorld) fail(format string, a ...any) {
 	}
 }
 
-// check: a page that the device has is the one that the process has there, with no more rights, in every region that is
-// registered; and what the kernel takes the device to have, it has or has lost together with a neighbour.
+// check: a page that the device has is the one that the process has there, with no more rights, in
+// every region that is registered; and what the kernel takes the device to have, it has or has lost
+// together with a neighbour.
 func (w *pagedWorld) check() {
 	for _, x := range w.d.odp.keys {
 		if x.mr == nil || x.mr.odp == nil || x.mr.odp.mr == nil {
@@ -170,8 +172,8 @@ func (w *pagedWorld) step(x pagedStep, p *sim.Proc) {
 	p.Sleep(sim.Time(x.us) * sim.Microsecond)
 }
 
-// Random programs of faults, prefetches, registrations and changes of memory: at every instant what the device has is what
-// the process has.
+// Random programs of faults, prefetches, registrations and changes of memory: at every instant what
+// the device has is what the process has.
 func TestPagedMemoryAgainstModel(t *testing.T) {
 	contentions, reaped := uint64(0), 0
 	program := func(rt *rapid.T) {

@@ -7,17 +7,18 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// pages says whether a request makes a region of on-demand paging of any. Without a new translation memory that is pinned
-// stays so.
+// pages says whether a request makes a region of on-demand paging of any. Without a new translation
+// memory that is pinned stays so.
 func (r *ReregReq) pages() bool {
 	const both = verbs.ReregTranslation | verbs.ReregAccess
 	return r.Flags&both == both && r.Access&verbs.AccessOnDemand != 0
 }
 
-// reregPaged is REREG_MR of a region of on-demand paging, or of one that becomes it. Rights and PD change in place where the
-// device can; a new translation, and anything new of an implicit region, makes another region, with other keys, in the place of
-// the old one. EOPNOTSUPP: rights that do not change in place, such as on-demand paging itself. EACCES: rights to write to memory
-// that was registered for reading.
+// reregPaged is REREG_MR of a region of on-demand paging, or of one that becomes it. Rights and PD
+// change in place where the device can; a new translation, and anything new of an implicit region,
+// makes another region, with other keys, in the place of the old one. EOPNOTSUPP: rights that do
+// not change in place, such as on-demand paging itself. EACCES: rights to write to memory that was
+// registered for reading.
 func (m *mr) reregPaged(k *call, h Handle, r *ReregReq) (*mr, error) {
 	n := *m
 	if err := n.take(k, r); err != nil {
@@ -38,7 +39,8 @@ func (m *mr) reregPaged(k *call, h Handle, r *ReregReq) (*mr, error) {
 	return m.recreate(k, h, &mr{u: m.u, pd: n.pd, access: n.access, iova: r.Iova}, r.Addr, r.Length)
 }
 
-// recreate registers n, which takes the place of the region under its handle. On an error all is as before.
+// recreate registers n, which takes the place of the region under its handle. On an error all is as
+// before.
 func (m *mr) recreate(k *call, h Handle, n *mr, addr, length uint64) (*mr, error) {
 	register := n.registerPinned
 	if n.access&verbs.AccessOnDemand != 0 {

@@ -9,7 +9,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Registering a region of on-demand paging again (3.2): rights and PD in place, everything else as another region.
+// Registering a region of on-demand paging again (3.2): rights and PD in place, everything else as
+// another region.
 func TestPagedReregistration(t *testing.T) {
 	s := pagingSetup(t, testParams())
 	u := s.open()

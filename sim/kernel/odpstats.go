@@ -62,7 +62,8 @@ func (c *PagingTimes) Fields(f func(name string, v uint64)) {
 	f("sim_invalidate_ps", uint64(c.Invalidate))
 }
 
-// lap adds the time since start to a stage of the fault that the call handles, if it handles one, and begins the next.
+// lap adds the time since start to a stage of the fault that the call handles, if it handles one,
+// and begins the next.
 func (k *call) lap(stage *sim.Time, start *sim.Time) {
 	if k.c.P == nil {
 		return

@@ -2,7 +2,8 @@ package kernel
 
 import "github.com/rdmasim/rdmasim/sim"
 
-// workPool is a work queue of the kernel: programs, made when they are needed, that each carry out one thing at a time.
+// workPool is a work queue of the kernel: programs, made when they are needed, that each carry out
+// one thing at a time.
 type workPool struct {
 	d       *Device
 	name    string
@@ -71,7 +72,8 @@ func (k *call) awaitCommands() {
 	}
 }
 
-// holders are the handlers of page faults and the prefetches that use an object. Who destroys it waits for them.
+// holders are the handlers of page faults and the prefetches that use an object. Who destroys it
+// waits for them.
 type holders struct {
 	n       int
 	waiting []*sim.Proc
@@ -106,8 +108,8 @@ func (k *call) awaitHolders(h *holders) {
 	}
 }
 
-// awaitGone waits for those who use what the call has destroyed (mlx5r_deref_wait_odp_mkey, and the completion in
-// destroy_resource_common).
+// awaitGone waits for those who use what the call has destroyed (mlx5r_deref_wait_odp_mkey, and the
+// completion in destroy_resource_common).
 func (k *call) awaitGone() {
 	for _, h := range k.gone {
 		k.awaitHolders(h)

@@ -9,8 +9,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim/mem"
 )
 
-// Lists of translations that one UMR takes: a multiple of umrAlign bytes, of which the field for their length can say so
-// many (MLX5_MAX_UMR_CHUNK).
+// Lists of translations that one UMR takes: a multiple of umrAlign bytes, of which the field for
+// their length can say so many (MLX5_MAX_UMR_CHUNK).
 const (
 	maxList    = 1<<20 - umrAlign
 	mttsOfList = maxList / 8
@@ -19,11 +19,12 @@ const (
 	ksmAlign   = umrAlign / prm.KLMSize
 )
 
-// alwaysWritten is up to how many translations a new key gets all of them. Of a larger one the driver model leaves out
-// the lists that hold nothing and change nothing.
+// alwaysWritten is up to how many translations a new key gets all of them. Of a larger one the
+// driver model leaves out the lists that hold nothing and change nothing.
 const alwaysWritten = 1 << 18
 
-// writePages has the device take translations [i, i+n) of a region as its list of pages has them (mlx5r_umr_update_xlt).
+// writePages has the device take translations [i, i+n) of a region as its list of pages has them
+// (mlx5r_umr_update_xlt).
 func (k *call) writePages(m *mr, i, n uint64) error {
 	n += i % mttAlign
 	i -= i % mttAlign
@@ -36,8 +37,8 @@ func (k *call) writePages(m *mr, i, n uint64) error {
 	return nil
 }
 
-// zapPages has the device forget translations [i, i+n), and with them those that lie in one piece of umrAlign bytes with
-// the first or the last.
+// zapPages has the device forget translations [i, i+n), and with them those that lie in one piece
+// of umrAlign bytes with the first or the last.
 func (k *call) zapPages(m *mr, i, n uint64) error {
 	n += i % mttAlign
 	i -= i % mttAlign
@@ -50,7 +51,8 @@ func (k *call) zapPages(m *mr, i, n uint64) error {
 	return nil
 }
 
-// enable makes a free key the region's, with all its translations. clean: the key has none from an earlier use.
+// enable makes a free key the region's, with all its translations. clean: the key has none from an
+// earlier use.
 func (k *call) enable(m *mr, clean bool) error {
 	n := m.odp.count()
 	last := (n - 1) / mttsOfList * mttsOfList
@@ -100,7 +102,8 @@ func (k *call) postList(m *mr, flags uint8, mask, offset uint64, list prm.MTT) e
 // umrUnit is the unit of offsets.
 const umrUnit = 16
 
-// settle waits for what was posted, and for at least the given time. What the call does then is at a later instant.
+// settle waits for what was posted, and for at least the given time. What the call does then is at
+// a later instant.
 func (k *call) settle(least sim.Time) {
 	if k.c.P == nil {
 		return

@@ -9,8 +9,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// packetQP is what a raw packet QP is on the device (mlx5_ib_raw_packet_qp): an SQ with a TIS, an RQ with a TIR. One that
-// receives by a table of WQs has the TIR alone.
+// packetQP is what a raw packet QP is on the device (mlx5_ib_raw_packet_qp): an SQ with a TIS, an
+// RQ with a TIR. One that receives by a table of WQs has the TIR alone.
 type packetQP struct {
 	sq, rq           packetQueue
 	tisn, tirn       uint32
@@ -50,7 +50,8 @@ func (p *PacketCaps) queueFlags(cvlan, fcs uint32) (flags uint32) {
 // of mlx5_ib_query_device).
 func (u *Ucontext) Packets() PacketCaps { return u.dev.caps.packets }
 
-// packetCaps reads what the device can do with packets (mlx5_ib's use of eth_net_offloads and of its page).
+// packetCaps reads what the device can do with packets (mlx5_ib's use of eth_net_offloads and of
+// its page).
 func (c *caps) packetCaps(k *call, g prm.HCACap) error {
 	if !g.EthNetOffloads() || !g.NICFlowTable() {
 		return nil
@@ -261,7 +262,8 @@ func (q *packetQueue) destroy(k *call) {
 	k.mustDestroy(in)
 }
 
-// modifyRQ sends an RQ from one state to another, with the counters of the driver when it comes to life.
+// modifyRQ sends an RQ from one state to another, with the counters of the driver when it comes to
+// life.
 func (q *packetQueue) modifyRQ(k *call, from, to uint32) error {
 	in := prm.NewIn(prm.OpModifyRQ, 0)
 	m := prm.ModifyRQIn(in)
@@ -298,7 +300,8 @@ func (q *qp) destroyPackets(k *call) {
 	q.dev.res.QP--
 }
 
-// packets is modify_raw_packet_qp. EINVAL: a rate limit, which the device does not have, or a QP on a table of WQs.
+// packets is modify_raw_packet_qp. EINVAL: a rate limit, which the device does not have, or a QP on
+// a table of WQs.
 func (m *modify) packets(k *call) error {
 	p := m.q.packets
 	if p.table != nil {

@@ -1,7 +1,7 @@
 package kernel
 
-// pageList holds the pages of a region that the device has, by number: what has never been touched costs nothing but a
-// pointer for each 128 MiB.
+// pageList holds the pages of a region that the device has, by number: what has never been touched
+// costs nothing but a pointer for each 128 MiB.
 type pageList struct {
 	blocks []*pageBlock
 	// present is how many pages there are.
@@ -21,7 +21,8 @@ type pageBlock struct {
 	used   int
 }
 
-// pageLeaf holds pages that lie within 256 KiB, as translations have them: address and rights. 0: the device has it not.
+// pageLeaf holds pages that lie within 256 KiB, as translations have them: address and rights. 0:
+// the device has it not.
 type pageLeaf struct {
 	pages [leafPages]uint64
 	used  int

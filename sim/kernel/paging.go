@@ -41,8 +41,8 @@ type pagingCaps struct {
 	rc, ud, xrc uint32 // verbs.ODPSend and so on
 }
 
-// choosePaging is handle_hca_cap_odp: where the device can report faults by memory and names pages around them, it shall;
-// else by queue, with everything that it has for SRQs and XRC.
+// choosePaging is handle_hca_cap_odp: where the device can report faults by memory and names pages
+// around them, it shall; else by queue, with everything that it has for SRQs and XRC.
 func choosePaging(cur, most []byte) bool {
 	c, m := prm.ODPCap(cur), prm.ODPCap(most)
 	if m.MemPageFault() && m.Memory().PagePrefetch() {
@@ -68,7 +68,8 @@ func choosePaging(cur, most []byte) bool {
 	return changed
 }
 
-// paging reads what the device does with absent pages. Translations are loaded by UMR, or there is no paging.
+// paging reads what the device does with absent pages. Translations are loaded by UMR, or there is
+// no paging.
 func (c *caps) paging(k *call, g prm.HCACap) error {
 	if !g.PG() || g.UMRModifyEntitySizeDisabled() || k.d.p.MKeyCache == NoKeyAgain {
 		return nil
@@ -112,7 +113,8 @@ func (o *pagingCaps) general() uint64 {
 	return verbs.ODPSupport
 }
 
-// maxLength is how long a region may be: a UMR must be able to load all its translations (mlx5r_umr_can_load_pas).
+// maxLength is how long a region may be: a UMR must be able to load all its translations
+// (mlx5r_umr_can_load_pas).
 func (o *pagingCaps) maxLength() uint64 {
 	if o.extended {
 		return math.MaxUint64

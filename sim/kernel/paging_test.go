@@ -48,8 +48,8 @@ func TestPagingCapsAreShown(t *testing.T) {
 	}
 }
 
-// The driver raises what the device could do for SRQs and for XRC, and leaves the rest alone; memory faults it takes
-// only from a device that names the pages around them.
+// The driver raises what the device could do for SRQs and for XRC, and leaves the rest alone;
+// memory faults it takes only from a device that names the pages around them.
 func TestPagingIsChosen(t *testing.T) {
 	page := func() prm.ODPCap { return make([]byte, 0x100) }
 	cur, most := page(), page()

@@ -25,7 +25,8 @@ type QPWRRule uint8
 
 // Rules.
 const (
-	// QPWRBlocks is a work request for each basic block, as Linux 6.1 says, which a send ring has no room for.
+	// QPWRBlocks is a work request for each basic block, as Linux 6.1 says, which a send ring has
+	// no room for.
 	QPWRBlocks QPWRRule = iota
 	// QPWRRequests is as many work requests as a send ring has room for, as Linux 6.12 says.
 	QPWRRequests
@@ -63,15 +64,17 @@ type Params struct {
 	// SQD: the driver has commands for RTS to SQD and SQD to SQD. False is what
 	// mlx5_ib does.
 	SQD bool
-	// AtomicWrite: device_cap_flags_ex says that the device has atomic writes (IB_UVERBS_DEVICE_ATOMIC_WRITE). False
-	// is what mlx5_ib does.
+	// AtomicWrite: device_cap_flags_ex says that the device has atomic writes
+	// (IB_UVERBS_DEVICE_ATOMIC_WRITE). False is what mlx5_ib does.
 	AtomicWrite bool
-	// Dmabuf: the driver has regions of DMA-BUFs (Linux 5.12 and later). False is what older kernels, and drivers such as
-	// that of Soft-RoCE, have.
+	// Dmabuf: the driver has regions of DMA-BUFs (Linux 5.12 and later). False is what older
+	// kernels, and drivers such as that of Soft-RoCE, have.
 	Dmabuf bool
-	// DmabufExport: programs can export device memory (Linux, core/uverbs_std_types_dmabuf.c, of 2026). False is what older kernels do.
+	// DmabufExport: programs can export device memory (Linux, core/uverbs_std_types_dmabuf.c, of
+	// 2026). False is what older kernels do.
 	DmabufExport bool
-	// PinDmabuf: the driver pins what it attaches to, so that the exporter cannot move it. False is what mlx5_ib does.
+	// PinDmabuf: the driver pins what it attaches to, so that the exporter cannot move it. False is
+	// what mlx5_ib does.
 	PinDmabuf bool `profile:"-"`
 	// LinkWidth and LinkSpeed are the active_width and active_speed codes of
 	// ibv_port_attr: 2 is 4X; 4 QDR, 16 FDR, 32 EDR, 64 HDR, 128 NDR; the bound leaves
@@ -96,14 +99,15 @@ type Params struct {
 	// before a modify to RTR fails (rdma_resolve_ip: 1000 ms).
 	ARPTimeout sim.Time
 
-	// MinorFault and MajorFault are what a thread takes for a page fault of its own, on memory that is mapped lazily: where
-	// the page is made or found in memory, and where it is read from swap or from a file.
+	// MinorFault and MajorFault are what a thread takes for a page fault of its own, on memory that
+	// is mapped lazily: where the page is made or found in memory, and where it is read from swap
+	// or from a file.
 	MinorFault, MajorFault sim.Time
-	// PageFault and PageFaultPage are what the driver takes to find the pages that an access needs: once for
-	// an event or a prefetch, and for each page.
+	// PageFault and PageFaultPage are what the driver takes to find the pages that an access needs:
+	// once for an event or a prefetch, and for each page.
 	PageFault, PageFaultPage sim.Time
-	// PageUpdate and PageUpdatePage are what it takes at least to change the device's translations, the device's
-	// part included: for each run of pages, and for each of its pages.
+	// PageUpdate and PageUpdatePage are what it takes at least to change the device's translations,
+	// the device's part included: for each run of pages, and for each of its pages.
 	PageUpdate, PageUpdatePage sim.Time
 	// Invalidate and InvalidatePage likewise, to take pages away from the device.
 	Invalidate, InvalidatePage sim.Time

@@ -150,7 +150,8 @@ func TestStaticBFRegs(t *testing.T) {
 	wantErrno(t, "UAR object of a kernel that has none", err, syscall.EOPNOTSUPP)
 }
 
-// Offsets of UAR objects are used again, the lowest first, and so never run out in a program that frees what it allocates.
+// Offsets of UAR objects are used again, the lowest first, and so never run out in a program that
+// frees what it allocates.
 func TestOffsetsOfUARObjects(t *testing.T) {
 	s := newSetup(t, testParams())
 	u := s.open()

@@ -221,7 +221,8 @@ func (q *qp) hold() {
 	}
 }
 
-// name finds the numbers of the objects that the context names (the default resources of create_user_qp).
+// name finds the numbers of the objects that the context names (the default resources of
+// create_user_qp).
 func (q *qp) name(k *call) error {
 	q.nums = qpNumbers{pd: q.pd.pdn, sendCQ: q.sendCQ.cqn, xrcd: q.dev.xrcd[1]}
 	switch {

@@ -50,7 +50,8 @@ const (
 	svcDCT
 )
 
-// connected says whether ib_core resolves the addresses that come with a transition (is_qp_type_connected).
+// connected says whether ib_core resolves the addresses that come with a transition
+// (is_qp_type_connected).
 func (s service) connected() bool {
 	return s == svcRC || s == svcUC || s == svcXRCSend || s == svcXRCRecv
 }

@@ -24,8 +24,8 @@ const (
 // Tracked describes an object of a process as ib_core does.
 type Tracked struct {
 	Kind TrackedKind
-	// ID is the QPN of a QP. Objects of other kinds are numbered in the order of their creation, from 0 on each device (xa_alloc_cyclic); a
-	// real kernel's own objects take the first numbers.
+	// ID is the QPN of a QP. Objects of other kinds are numbered in the order of their creation,
+	// from 0 on each device (xa_alloc_cyclic); a real kernel's own objects take the first numbers.
 	ID      uint32
 	Context uint32 // ID of the context
 	Process *Process
@@ -126,7 +126,8 @@ func (u *Ucontext) idsByObject() map[object]uint32 {
 	return ids
 }
 
-// describe fills in what is said of an object, and reports whether it is of the kind that is asked for.
+// describe fills in what is said of an object, and reports whether it is of the kind that is asked
+// for.
 func (u *Ucontext) describe(k *call, x object, ids map[object]uint32, t *Tracked) bool {
 	if q, ok := x.(queuePair); ok {
 		return t.Kind == TrackedQP && q.queue().describe(k, ids, t)

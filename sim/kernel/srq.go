@@ -45,8 +45,9 @@ type srq struct {
 	cq        *cq
 }
 
-// CreateSRQ is CREATE_SRQ. EINVAL: more WQEs or SGEs than the device has, or a wrong user index; EFAULT,
-// ENOMEM: the ring's memory, as for RegMR; EOPNOTSUPP: tag matching, or XRC on a device without it.
+// CreateSRQ is CREATE_SRQ. EINVAL: more WQEs or SGEs than the device has, or a wrong user index;
+// EFAULT, ENOMEM: the ring's memory, as for RegMR; EOPNOTSUPP: tag matching, or XRC on a device
+// without it.
 func (u *Ucontext) CreateSRQ(c Caller, r SRQReq) (h Handle, resp SRQResp, err error) {
 	err = u.do(c, func(k *call) error {
 		s, err := u.createSRQ(k, &r)
@@ -115,7 +116,8 @@ func (s *srq) find(r *SRQReq) (uidx uint32, err error) {
 	return s.u.userIndex(r.UIDX)
 }
 
-// create is create_rmp_cmd, for with command interface step 1 a basic SRQ is an RMP, or create_xrc_srq_cmd.
+// create is create_rmp_cmd, for with command interface step 1 a basic SRQ is an RMP, or
+// create_xrc_srq_cmd.
 func (s *srq) create(k *call, uidx uint32) error {
 	pageOffsetBits := uint(5) // of a WQ context
 	if s.xrcd != nil {

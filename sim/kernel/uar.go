@@ -9,8 +9,9 @@ import (
 	"github.com/rdmasim/rdmasim/sim/cpu"
 )
 
-// Page offsets of objects that are mapped by an offset which the kernel hands out: commands 9 to 255, with
-// arguments below 256 (MLX5_IB_MMAP_OFFSET_START and _END in drivers/infiniband/hw/mlx5/mlx5_ib.h).
+// Page offsets of objects that are mapped by an offset which the kernel hands out: commands 9 to
+// 255, with arguments below 256 (MLX5_IB_MMAP_OFFSET_START and _END in
+// drivers/infiniband/hw/mlx5/mlx5_ib.h).
 const (
 	mmapFirstEntry = 9 << 8
 	mmapEndEntry   = 1 << 16

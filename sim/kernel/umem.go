@@ -30,7 +30,8 @@ type Process struct {
 	// Gone: the process has ended; faults in its memory are answered no more.
 	Gone bool
 
-	// Peer is the module that knows memory of other devices behind the process's addresses; nil: there is none.
+	// Peer is the module that knows memory of other devices behind the process's addresses; nil:
+	// there is none.
 	Peer PeerMemory
 
 	owed []owed // for invalidations of its memory
@@ -40,7 +41,8 @@ type Process struct {
 type RAM struct {
 	Pages, Pinned uint64
 	OnFull        func() // called when there is no room, may be nil
-	// OnRegionsFull is called when there is none for regions of on-demand paging, which pin nothing. It may be nil.
+	// OnRegionsFull is called when there is none for regions of on-demand paging, which pin
+	// nothing. It may be nil.
 	OnRegionsFull func()
 
 	regions uint64 // bytes that regions of on-demand paging take

@@ -13,10 +13,10 @@ import (
 // umrQueue is the driver's queue for work requests that change memory keys, with a CQ of its own
 // (struct umr_common). It is made with the first region (mlx5r_umr_resource_init).
 //
-// A call takes effect at the instant at which it is made, and so does a UMR of the device, whose doorbell rings
-// then; the completion comes later. A thread waits for it at the end of its call, and whoever is no thread (a process
-// that has ended, a program outside the simulation) does not. What the completion of a revocation will say is
-// read off the key.
+// A call takes effect at the instant at which it is made, and so does a UMR of the device, whose
+// doorbell rings then; the completion comes later. A thread waits for it at the end of its call,
+// and whoever is no thread (a process that has ended, a program outside the simulation) does not.
+// What the completion of a revocation will say is read off the key.
 type umrQueue struct {
 	driverQueue
 	list mem.PA // translations, for which there is room
@@ -205,8 +205,9 @@ func (u *umrQueue) finish(d *Device, until uint64) {
 	u.waiting = keep
 }
 
-// awaitUMRs waits for what the call has posted. One after the other takes as long as one, each. Of lists, which take the device
-// itself long, what was waited for is the device's time for all, and each but the last has its own interrupt and wake-up.
+// awaitUMRs waits for what the call has posted. One after the other takes as long as one, each. Of
+// lists, which take the device itself long, what was waited for is the device's time for all, and
+// each but the last has its own interrupt and wake-up.
 func (k *call) awaitUMRs() {
 	u, start := k.d.umr, k.c.P.Now()
 	for u.done < k.umr && !k.d.removed {
@@ -254,8 +255,8 @@ func (t *umrTarget) event(e prm.EQE) bool {
 	return true
 }
 
-// umrFailed says whether the device has refused to make a key free and the driver's, and if so takes the
-// queue out of its error.
+// umrFailed says whether the device has refused to make a key free and the driver's, and if so
+// takes the queue out of its error.
 func (k *call) umrFailed(key uint32) bool {
 	in, out := prm.NewIn(prm.OpQueryMKey, 0), prm.NewOut(prm.OpQueryMKey, 0)
 	prm.QueryMKeyIn(in).SetMKeyIndex(key >> 8)

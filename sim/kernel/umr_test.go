@@ -26,8 +26,8 @@ func TestUMRQueueIsMadeOnce(t *testing.T) {
 		if w.Ctrl.Imm() != key || w.UMR.Flags() != prm.UMRCheckFree || w.UMR.XLTOctowords() != 4 || !ok || sge.Len != 64 || sge.LKey != s.d.umr.lkey {
 			t.Errorf("registration: key %#x, flags %#x, %d units, list %+v", w.Ctrl.Imm(), w.UMR.Flags(), w.UMR.XLTOctowords(), sge)
 		}
-		// The mask that a real driver sends to a device without atomics and relaxed ordering by UMR, whatever
-		// those of this one are.
+		// The mask that a real driver sends to a device without atomics and relaxed ordering by
+		// UMR, whatever those of this one are.
 		const always = prm.MKeyMaskKey | prm.MKeyMaskFree | prm.MKeyMaskLen | prm.MKeyMaskPageSize | prm.MKeyMaskStartAddr | prm.MKeyMaskPD |
 			prm.MKeyMaskLR | prm.MKeyMaskLW | prm.MKeyMaskRR | prm.MKeyMaskRW
 		if w.UMR.MKeyMask()&^(prm.MKeyMaskA|prm.MKeyMaskRelaxedOrderingWrite|prm.MKeyMaskRelaxedOrderingRead) != always {
@@ -75,7 +75,8 @@ func TestMoreUMRsThanTheQueueHolds(t *testing.T) {
 	}
 }
 
-// TestUMRQueueOutOfResources: a region fails when the queue cannot be made, and the next may be made.
+// TestUMRQueueOutOfResources: a region fails when the queue cannot be made, and the next may be
+// made.
 func TestUMRQueueOutOfResources(t *testing.T) {
 	for _, op := range []prm.Opcode{prm.OpCreateCQ, prm.OpCreateQP, prm.OpRst2InitQP, prm.OpRTR2RTSQP} {
 		s := newSetup(t, testParams())

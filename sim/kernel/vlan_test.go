@@ -9,8 +9,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// TestVLAN: the address of a VLAN interface has GID entries that name the interface, which the device is told;
-// it goes with the interface, whose index is not given again.
+// TestVLAN: the address of a VLAN interface has GID entries that name the interface, which the
+// device is told; it goes with the interface, whose index is not given again.
 func TestVLAN(t *testing.T) {
 	s := newSetup(t, testParams())
 	ip := netip.MustParseAddr("198.51.100.1")

@@ -21,7 +21,8 @@ type XRCDReq struct {
 	HasFile bool // else the descriptor was -1, and nothing below counts
 	File    Inode
 	OFlags  int // O_CREAT, O_EXCL
-	// Release is called when the domain ends, until when the kernel holds the inode (igrab). It may be nil.
+	// Release is called when the domain ends, until when the kernel holds the inode (igrab). It may
+	// be nil.
 	Release func()
 }
 
@@ -69,8 +70,9 @@ func (d *Device) hasXRC() error {
 	return nil
 }
 
-// OpenXRCD is OPEN_XRCD (ib_uverbs_open_xrcd). EAGAIN: the file names no domain, and O_CREAT is not given. EINVAL: it does, and
-// O_EXCL is given. EOPNOTSUPP: the device has no XRC. Without a file the flags are not looked at.
+// OpenXRCD is OPEN_XRCD (ib_uverbs_open_xrcd). EAGAIN: the file names no domain, and O_CREAT is not
+// given. EINVAL: it does, and O_EXCL is given. EOPNOTSUPP: the device has no XRC. Without a file
+// the flags are not looked at.
 func (u *Ucontext) OpenXRCD(c Caller, r XRCDReq) (h Handle, err error) {
 	err = u.do(c, func(k *call) error {
 		x, err := u.openXRCD(k, &r)
@@ -129,8 +131,8 @@ func (u *Ucontext) CloseXRCD(c Caller, h Handle) error {
 	return destroyByHandle[*xrcd](u, c, h, "XRC domain")
 }
 
-// destroy is uverbs_free_xrcd and ib_uverbs_dealloc_xrcd: the domain ends with its last opener, unless a target QP
-// without handles pins it.
+// destroy is uverbs_free_xrcd and ib_uverbs_dealloc_xrcd: the domain ends with its last opener,
+// unless a target QP without handles pins it.
 func (x *xrcd) destroy(k *call) error {
 	if x.refs > 0 && !k.d.breaks(rule.DomainHandleInUseIsBusy) {
 		return fmt.Errorf("%d objects were made with it: %w", x.refs, syscall.EBUSY)
@@ -185,8 +187,8 @@ func (k *call) endDomain(g *xrcDomain) error {
 	return nil
 }
 
-// spareXRC is the CQ and the SRQ that XRC QPs name where they have none of their own (c0 and s0 of mlx5_ib_resources, which the
-// driver makes when it first needs them).
+// spareXRC is the CQ and the SRQ that XRC QPs name where they have none of their own (c0 and s0 of
+// mlx5_ib_resources, which the driver makes when it first needs them).
 type spareXRC struct{ cqn, srqn uint32 }
 
 const (
@@ -194,7 +196,8 @@ const (
 	spareStride  = 32
 )
 
-// spareXRC makes the spare objects if there are none yet. They lie in one page: the CQ, the SRQ's WQEs, then the doorbell records.
+// spareXRC makes the spare objects if there are none yet. They lie in one page: the CQ, the SRQ's
+// WQEs, then the doorbell records.
 func (k *call) spareXRC() (*spareXRC, error) {
 	d := k.d
 	if d.xrc.spare != nil {

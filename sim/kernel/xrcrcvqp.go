@@ -7,8 +7,9 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Receive QPs by number: the proposal of December 2007, and what OFED 1.3 made of it. The errnos are those of public OFED trees
-// (uverbs_cmd.c, xrc code); what a file descriptor or an object handle cannot tell apart is the domain's handle.
+// Receive QPs by number: the proposal of December 2007, and what OFED 1.3 made of it. The errnos
+// are those of public OFED trees (uverbs_cmd.c, xrc code); what a file descriptor or an object
+// handle cannot tell apart is the domain's handle.
 
 // registration is a context's use of a receive QP of OFED 1.3.
 type registration struct {
@@ -18,7 +19,8 @@ type registration struct {
 	handle Handle
 }
 
-// tell queues an event with the QP's number, which the program tells from a handle's by its type (IBV_XRC_QP_EVENT_FLAG).
+// tell queues an event with the QP's number, which the program tells from a handle's by its type
+// (IBV_XRC_QP_EVENT_FLAG).
 func (r *registration) tell(t verbs.EventType) {
 	r.u.async.put(fileEvent{typ: t, qpn: r.of.qpn})
 	r.u.dev.count.AsyncEvents++
@@ -54,7 +56,8 @@ func (t *target) registrationOf(u *Ucontext) *registration {
 	return nil
 }
 
-// rcvQP runs a call that names a receive QP by its number. EINVAL: the domain has none of that number.
+// rcvQP runs a call that names a receive QP by its number. EINVAL: the domain has none of that
+// number.
 func (u *Ucontext) rcvQP(c Caller, what string, domain Handle, qpn uint32, f func(k *call, x *xrcd, t *target) error) error {
 	return u.do(c, func(k *call) error {
 		x, err := u.rcvDomain(what, XRCOFED1_3, domain)

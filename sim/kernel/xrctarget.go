@@ -10,7 +10,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// target is an XRC target QP: the real_qp of ib_core, which programs reach by handles, or by number in the designs of before.
+// target is an XRC target QP: the real_qp of ib_core, which programs reach by handles, or by number
+// in the designs of before.
 type target struct {
 	qp
 	domain *xrcDomain
@@ -156,8 +157,8 @@ func (u *Ucontext) OpenQP(c Caller, domain Handle, qpn uint32, typ verbs.QPType,
 	return h, err
 }
 
-// destroy closes the handle (__ib_destroy_shared_qp). The QP ends with its last handle, except where the end of a process only
-// closes it.
+// destroy closes the handle (__ib_destroy_shared_qp). The QP ends with its last handle, except
+// where the end of a process only closes it.
 func (h *targetHandle) destroy(k *call) error {
 	t := h.of
 	stays := k.closes && (k.d.p.XRC == XRC3_2 || k.d.breaks(rule.TargetEndsWithItsLastProcess))
@@ -188,8 +189,8 @@ func (k *call) endTarget(t *target) error {
 	return nil
 }
 
-// event tells every handle (__ib_shared_qp_event_handler), or every registered process. Of a QP that is the kernel's alone it goes to
-// the log, as the proposal of 2007 has it.
+// event tells every handle (__ib_shared_qp_event_handler), or every registered process. Of a QP
+// that is the kernel's alone it goes to the log, as the proposal of 2007 has it.
 func (t *target) event(e prm.EQE) bool {
 	typ, ok := qpEvents[e.Type()]
 	if !ok || e.QueueType() != prm.EventQueueQP {

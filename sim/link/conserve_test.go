@@ -9,8 +9,9 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// creditsKept says what is wrong with the credits of a port: those that are here and those on their way back are never more than
-// there are, and when nothing is on the line or in a buffer they are all.
+// creditsKept says what is wrong with the credits of a port: those that are here and those on their
+// way back are never more than there are, and when nothing is on the line or in a buffer they are
+// all.
 func creditsKept(p *Port, all bool) error {
 	for n := range p.lanes.vl {
 		v := &p.lanes.vl[n]
@@ -25,8 +26,8 @@ func creditsKept(p *Port, all bool) error {
 	return nil
 }
 
-// conserveRun sends a thousand packets between three hosts with a rule at each port, those of the switch too, and looks at the
-// credits again and again.
+// conserveRun sends a thousand packets between three hosts with a rule at each port, those of the
+// switch too, and looks at the credits again and again.
 func conserveRun(t *testing.T, seed uint64, rule fault.Rule, flap bool) error {
 	p := testEDR()
 	p.IB.Credits = 200
@@ -88,8 +89,9 @@ func conserveRun(t *testing.T, seed uint64, rule fault.Rule, flap bool) error {
 	return failed
 }
 
-// Whatever rules do to packets on their way over a switch, and also when links go down and train again, a sender never gets back more
-// credits than it has given, and in the end all of them: a copy, and a packet that was kept back, are sent without.
+// Whatever rules do to packets on their way over a switch, and also when links go down and train
+// again, a sender never gets back more credits than it has given, and in the end all of them: a
+// copy, and a packet that was kept back, are sent without.
 func TestCreditsAreConserved(t *testing.T) {
 	for _, r := range []fault.Rule{
 		{Action: fault.Mark}, {Action: fault.Drop}, {Action: fault.Corrupt}, {Action: fault.CorruptFCS}, {Action: fault.Duplicate}, {Action: fault.Reorder},

@@ -2,8 +2,8 @@ package link
 
 import "github.com/rdmasim/rdmasim/sim"
 
-// returns holds the credits that are on their way back, in order of time, from head to tail in a ring
-// whose length is 0 or a power of two. (A sim.FIFO would not be inlined.)
+// returns holds the credits that are on their way back, in order of time, from head to tail in a
+// ring whose length is 0 or a power of two. (A sim.FIFO would not be inlined.)
 type returns struct {
 	ring       []credit
 	head, tail uint32

@@ -16,10 +16,10 @@ type Drainer interface {
 // credits when it begins to be sent; they come back a propagation after the packet has
 // left that buffer. So no packet is ever lost for want of room.
 //
-// Returns are kept as times, not as events; there is an event only while a lane waits. Of packets whose
-// arrival is planned (Planner) the receiver is asked when a lane lacks credits. While that is not known
-// for a packet that waits, there is an event in the place of the next arrival.
-// The packets that carry credits take no time of the line.
+// Returns are kept as times, not as events; there is an event only while a lane waits. Of packets
+// whose arrival is planned (Planner) the receiver is asked when a lane lacks credits. While that is
+// not known for a packet that waits, there is an event in the place of the next arrival. The
+// packets that carry credits take no time of the line.
 type lanes struct {
 	p     *Port
 	total int
@@ -53,9 +53,10 @@ type blocked struct {
 	since          sim.Time
 }
 
-// room is what a packet in a switch holds of the buffer of the port that it came by. The zero room is none: that of a packet which
-// took no credits for this way, such as the copy that a rule made. The lane and the credits are those that were taken, whatever
-// becomes of the packet or, until it leaves, of the link.
+// room is what a packet in a switch holds of the buffer of the port that it came by. The zero room
+// is none: that of a packet which took no credits for this way, such as the copy that a rule made.
+// The lane and the credits are those that were taken, whatever becomes of the packet or, until it
+// leaves, of the link.
 type room struct {
 	at     *Port
 	blocks int
@@ -71,7 +72,8 @@ func (p *Port) roomFor(f *roce.Frame, m marks) room {
 	return room{p, blocks(len(f.B)), p.cable.epoch, uint8(m & laneMask)}
 }
 
-// leave tells the sender that a packet has left, or will leave, its room. A link that has trained again since has all its credits.
+// leave tells the sender that a packet has left, or will leave, its room. A link that has trained
+// again since has all its credits.
 func (r *room) leave(at sim.Time) {
 	if r.at != nil && r.epoch == r.at.cable.epoch {
 		r.at.peer.lanes.refund(r.vl, r.blocks, at)
@@ -207,7 +209,8 @@ func (v *lane) collect(start sim.Time, total int) {
 	r.head, v.avail, v.next = i, avail, next
 }
 
-// transmit puts a packet on the line at start, when that is free. It leaves the room that it has in a switch.
+// transmit puts a packet on the line at start, when that is free. It leaves the room that it has in
+// a switch.
 func (l *lanes) transmit(f *roce.Frame, start sim.Time, m *measures, bad bool, n uint8, from *room) {
 	p, bits := l.p, m.bits
 	p.free = start + m.line

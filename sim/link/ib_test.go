@@ -309,7 +309,8 @@ func TestIBSwitchIsLossless(t *testing.T) {
 	}
 }
 
-// TestSwitchGroups: a switch whose groups are set sends a packet to their ports, not back, and drops those to others.
+// TestSwitchGroups: a switch whose groups are set sends a packet to their ports, not back, and
+// drops those to others.
 func TestSwitchGroups(t *testing.T) {
 	e, sm, ends, nodes := newSubnet(t, testEDR(), 4)
 	var pool roce.Pool

@@ -70,8 +70,8 @@ func (p *IBParams) SpeedCode() uint32 { return speeds[p.Speed].code }
 // WidthCode returns the code of the width, as PortInfo has it.
 func (p *IBParams) WidthCode() uint8 { return widths[p.Width] }
 
-// CountedRate is the rate of the link in Mb/s as the rate codes of the subnet administrator count it, where the lanes of old
-// speeds have the rate of their signals.
+// CountedRate is the rate of the link in Mb/s as the rate codes of the subnet administrator count
+// it, where the lanes of old speeds have the rate of their signals.
 func (p *IBParams) CountedRate() uint64 { return uint64(p.Width) * speeds[p.Speed].counted }
 
 // Overhead is what a packet has on the link beside the frame: delimiters and VCRC.

@@ -7,7 +7,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// A larger buffer or threshold never acts as a smaller one, at the limits of what Check allows and between.
+// A larger buffer or threshold never acts as a smaller one, at the limits of what Check allows and
+// between.
 func TestMoreBytesTakeLonger(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 7))
 	for range 2000 {

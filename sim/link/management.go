@@ -70,8 +70,8 @@ type switchAgents struct {
 	psn    uint32
 }
 
-// switchPort is a port of a switch as its agent of subnet management sees it. Packets pass whatever its state, as long as the link is
-// up: the ports of the end nodes look to that.
+// switchPort is a port of a switch as its agent of subnet management sees it. Packets pass whatever
+// its state, as long as the link is up: the ports of the end nodes look to that.
 type switchPort struct {
 	a     *switchAgents
 	port  *Port // nil: port 0
@@ -80,7 +80,8 @@ type switchPort struct {
 	pkeys []uint16
 }
 
-// What a switch can hold. Assumed: as many LIDs as there are, and groups as the subnet administrator gives.
+// What a switch can hold. Assumed: as many LIDs as there are, and groups as the subnet
+// administrator gives.
 const (
 	linearTable    = roce.FirstMulticastLID
 	multicastTable = 4096
@@ -163,7 +164,8 @@ func (x *switchPort) Retrain(up bool) {
 // lid is that of port 0; 0 before there is one.
 func (a *switchAgents) lid() uint16 { return a.ports[0].info.LID }
 
-// takes says whether a packet that came by a port is the agents' to pass on or to answer, and does so.
+// takes says whether a packet that came by a port is the agents' to pass on or to answer, and does
+// so.
 func (a *switchAgents) takes(in int, f *roce.Frame, tail sim.Time) bool {
 	h := roce.LRH(f.B)
 	dlid := h.DLID()
@@ -207,7 +209,8 @@ func (a *switchAgents) takes(in int, f *roce.Frame, tail sim.Time) bool {
 	return true
 }
 
-// send makes a packet with a datagram, which p brought, and sends it by a port: an answer, or an SMP that goes on.
+// send makes a packet with a datagram, which p brought, and sends it by a port: an answer, or an
+// SMP that goes on.
 func (a *switchAgents) send(out int, m mad.MAD, p *roce.Packet, tail sim.Time, qpn uint32) {
 	h := p.LRH()
 	path := roce.Path{Framing: roce.InfiniBand, SLID: a.lid(), DLID: h.SLID(), SL: h.SL(), VL: h.VL(), MigReq: true, PKey: p.BTH().PKey(), DestQP: p.DETH().SrcQP()}
@@ -260,7 +263,8 @@ func (a *switchAgents) more(m mad.MAD, set bool) (status uint16, ok bool) {
 	return 0, false
 }
 
-// multicastTop is the last multicast LID that is in the table: as a subnet manager has set it, or that of the model.
+// multicastTop is the last multicast LID that is in the table: as a subnet manager has set it, or
+// that of the model.
 func (a *switchAgents) multicastTop() uint16 {
 	top := a.top[1]
 	for mlid := range a.s.groups {
@@ -295,7 +299,8 @@ func (a *switchAgents) linear(m mad.MAD, set bool) (status uint16) {
 	return mad.StatusOK
 }
 
-// multicast is a block of 32 entries of the multicast forwarding table: those of 16 ports, a bit for each.
+// multicast is a block of 32 entries of the multicast forwarding table: those of 16 ports, a bit
+// for each.
 func (a *switchAgents) multicast(m mad.MAD, set bool) (status uint16) {
 	const block, width = 32, 16
 	first, position := int(m.Modifier()&0x1ff)*block, int(m.Modifier()>>28)

@@ -86,7 +86,8 @@ func (p *Port) Queued() int {
 	return p.pfc.queued
 }
 
-// Backlog is the bytes of frames that wait for the line by now, or are on it, of a port on Ethernet.
+// Backlog is the bytes of frames that wait for the line by now, or are on it, of a port on
+// Ethernet.
 func (p *Port) Backlog() int {
 	if p.pfc != nil {
 		return p.pfc.queued

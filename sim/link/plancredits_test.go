@@ -8,8 +8,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// laggard is a receiver that takes packets out of its buffer one by one. Each takes effect long after that, and
-// is looked at only then if it was planned.
+// laggard is a receiver that takes packets out of its buffer one by one. Each takes effect long
+// after that, and is looked at only then if it was planned.
 type laggard struct {
 	sinkhole
 	port        *Port
@@ -63,8 +63,8 @@ func (r *laggard) NextArrival() sim.Place {
 // Unplan implements Planner.
 func (r *laggard) Unplan(func(*roce.Frame, sim.Place)) {}
 
-// laggardRun sends packets in bursts on two lanes, and returns when they took effect, the sender's stalls and their
-// time, and the events.
+// laggardRun sends packets in bursts on two lanes, and returns when they took effect, the sender's
+// stalls and their time, and the events.
 func laggardRun(t *testing.T, each sim.Time, lockstep bool) (got []arrival, stalls uint64, stalled sim.Time, events uint64) {
 	p := testEDR()
 	p.IB.Credits, p.IB.VLs = 66, 2
@@ -89,8 +89,9 @@ func laggardRun(t *testing.T, each sim.Time, lockstep bool) (got []arrival, stal
 	return rx.got, l.Stalls, l.StallFor, e.Events()
 }
 
-// Packets whose arrival is planned give back their credits as others do, whether the buffer's exit or the line is what
-// is short. Where it is the buffer they cost fewer events: when credits come back is known before somebody lacks them.
+// Packets whose arrival is planned give back their credits as others do, whether the buffer's exit
+// or the line is what is short. Where it is the buffer they cost fewer events: when credits come
+// back is known before somebody lacks them.
 func TestPlannedPacketsReturnCreditsInTime(t *testing.T) {
 	for _, each := range []sim.Time{0, 10 * sim.Nanosecond, 90 * sim.Nanosecond, 500 * sim.Nanosecond} {
 		want, stalls, stalled, most := laggardRun(t, each, true)

@@ -13,8 +13,8 @@ import (
 type Planner interface {
 	Receiver
 	// Plan is called with a frame whose last bit comes at tail. The receiver keeps the frame, and
-	// reserves the place of its arrival, at tail. It sees to an event that is later than tail and not
-	// later than the frame's effect. Or it reports false, and the frame shall come by Receive.
+	// reserves the place of its arrival, at tail. It sees to an event that is later than tail and
+	// not later than the frame's effect. Or it reports false, and the frame shall come by Receive.
 	Plan(f *roce.Frame, tail sim.Time) bool
 	// Settle lets planned frames arrive whose places have passed, in order, each with a call
 	// of Port.Arrived.
@@ -30,8 +30,8 @@ func (p *Port) foresee(f *roce.Frame, tail sim.Time) bool {
 	return p.planner != nil && p.planner.Plan(f, tail)
 }
 
-// Arrived counts a planned frame that arrives, and returns its credits on an InfiniBand link. It is out of
-// the receiver's buffer at a time.
+// Arrived counts a planned frame that arrives, and returns its credits on an InfiniBand link. It is
+// out of the receiver's buffer at a time.
 func (p *Port) Arrived(f *roce.Frame, out sim.Time) {
 	if p.lanes == nil {
 		p.countRx(f)

@@ -75,7 +75,8 @@ type flight struct {
 	marks marks
 }
 
-// marks are what is known of a frame on its way; the lowest bits are the lane of an InfiniBand link.
+// marks are what is known of a frame on its way; the lowest bits are the lane of an InfiniBand
+// link.
 type marks uint32
 
 const (

@@ -7,8 +7,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// Managed is the face that an end node's port shows to the subnet manager of the model. Its calls stand for
-// management datagrams on QP0, by which others ask and set the same (sim/mgmt).
+// Managed is the face that an end node's port shows to the subnet manager of the model. Its calls
+// stand for management datagrams on QP0, by which others ask and set the same (sim/mgmt).
 type Managed interface {
 	// PortInfo is SubnGet(PortInfo); SetPortInfo is SubnSet.
 	PortInfo() roce.PortInfo
@@ -84,7 +84,8 @@ func (s *SubnetManager) Configure(f Fabric, reregister bool) {
 // Sweep looks through the subnet and brings up what is in INIT.
 func (s *SubnetManager) Sweep() { s.set(false) }
 
-// AnswerSMInfo answers a request for SMInfo, on a port with this GUID. It reports false for other datagrams.
+// AnswerSMInfo answers a request for SMInfo, on a port with this GUID. It reports false for other
+// datagrams.
 func (s *SubnetManager) AnswerSMInfo(m mad.MAD, guid uint64) bool {
 	if s.idle || m.Attribute() != mad.AttrSMInfo || m.Method() != mad.Get || !m.Subnet() {
 		return false
@@ -128,7 +129,8 @@ func (s *SubnetManager) setSwitch() {
 	a.ports[0].pkeys = s.f.PKeys[:min(1, len(s.f.PKeys))]
 }
 
-// Retire has the manager do nothing from now on: another one, which is not of the model, has the subnet.
+// Retire has the manager do nothing from now on: another one, which is not of the model, has the
+// subnet.
 func (s *SubnetManager) Retire() { s.idle = true }
 
 // Retired says whether it does nothing.

@@ -60,11 +60,12 @@ func (s *Switch) Plug(p *Port) {
 	}
 }
 
-// Learn tells the switch that the port plugged last is the way to an address, as a frame from there would.
+// Learn tells the switch that the port plugged last is the way to an address, as a frame from there
+// would.
 func (s *Switch) Learn(mac roce.MAC) { s.where[mac] = len(s.ports) - 1 }
 
-// SetGroup has packets to a multicast LID leave by these ports; by none: they are dropped. After the first call the same
-// holds for every multicast LID that was not given ports.
+// SetGroup has packets to a multicast LID leave by these ports; by none: they are dropped. After
+// the first call the same holds for every multicast LID that was not given ports.
 func (s *Switch) SetGroup(mlid uint16, ports []int) {
 	if s.groups == nil {
 		s.groups = map[uint16][]int{}

@@ -2,11 +2,12 @@ package mem
 
 import "syscall"
 
-// What programs tell the kernel of memory (madvise), and ask about it (mincore). What was mapped at once is as if it were
-// locked: it stays.
+// What programs tell the kernel of memory (madvise), and ask about it (mincore). What was mapped at
+// once is as if it were locked: it stays.
 
-// Discard is MADV_DONTNEED: the pages of [va, va+n) are given up, and the next touch of private memory finds zeroes, or
-// the object's page. ENOMEM when a part is not mapped, though the rest is done; EINVAL for what was mapped at once.
+// Discard is MADV_DONTNEED: the pages of [va, va+n) are given up, and the next touch of private
+// memory finds zeroes, or the object's page. ENOMEM when a part is not mapped, though the rest is
+// done; EINVAL for what was mapped at once.
 func (s *Space) Discard(va VA, n uint64) error {
 	return s.advise("discard", va, n, func(a *area, from, to VA) error {
 		s.zap(a, from, to)
@@ -14,8 +15,8 @@ func (s *Space) Discard(va VA, n uint64) error {
 	})
 }
 
-// PageOut is MADV_PAGEOUT: the pages are reclaimed, but for those that are pinned or that others map too, and as far as
-// swap has room. Errors are those of Discard.
+// PageOut is MADV_PAGEOUT: the pages are reclaimed, but for those that are pinned or that others
+// map too, and as far as swap has room. Errors are those of Discard.
 func (s *Space) PageOut(va VA, n uint64) error {
 	return s.advise("page out", va, n, func(a *area, from, to VA) error {
 		last := uint64(to-1) >> s.m.shift
@@ -41,8 +42,9 @@ func (s *Space) pageOf(e pte) *frame {
 	return s.m.frameOf(e)
 }
 
-// Populate is MADV_POPULATE_READ and, with write, MADV_POPULATE_WRITE: page after page is touched until one fails. EINVAL
-// where the rights do not allow it, EFAULT behind the end of an object, ENOMEM for holes and for want of memory.
+// Populate is MADV_POPULATE_READ and, with write, MADV_POPULATE_WRITE: page after page is touched
+// until one fails. EINVAL where the rights do not allow it, EFAULT behind the end of an object,
+// ENOMEM for holes and for want of memory.
 func (s *Space) Populate(va VA, n uint64, write bool) error {
 	prot, how := Read, needRead
 	if write {
@@ -93,8 +95,8 @@ func (s *Space) advise(what string, va VA, n uint64, f func(a *area, from, to VA
 	return err
 }
 
-// Resident is mincore: for each page whether a touch of it would find it in memory. EINVAL for an address that is no page's,
-// ENOMEM when a part is not mapped.
+// Resident is mincore: for each page whether a touch of it would find it in memory. EINVAL for an
+// address that is no page's, ENOMEM when a part is not mapped.
 func (s *Space) Resident(va VA, n uint64) ([]bool, error) {
 	ps := s.m.PageSize()
 	if uint64(va)&(ps-1) != 0 || uint64(va)+n < uint64(va) {
@@ -129,7 +131,8 @@ func (s *Space) RSS() uint64 {
 	return pages << s.m.shift
 }
 
-// mappedSomehow reports whether there are mappings all over a range, also behind the end of an object.
+// mappedSomehow reports whether there are mappings all over a range, also behind the end of an
+// object.
 func (s *Space) mappedSomehow(va VA, n uint64) bool {
 	for end := va + VA(n); va < end; {
 		if s.entry(va) != nil {

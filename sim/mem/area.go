@@ -7,7 +7,8 @@ import (
 	"syscall"
 )
 
-// area is a lazy mapping (a VMA): a range of addresses whose pages are not there until they are touched.
+// area is a lazy mapping (a VMA): a range of addresses whose pages are not there until they are
+// touched.
 type area struct {
 	start, end VA
 	prot       Prot
@@ -17,8 +18,8 @@ type area struct {
 	private    bool    // what is written goes to a copy of the page
 }
 
-// lazySpace are the lazy mappings of a space and their page tables. A huge page has its entry at the index of its first
-// page.
+// lazySpace are the lazy mappings of a space and their page tables. A huge page has its entry at
+// the index of its first page.
 type lazySpace struct {
 	areas []*area // by address, never overlapping
 	last  *area   // of the last look-up
@@ -47,10 +48,12 @@ func (e pte) writable() bool { return e.present() && e&pte(Write) != 0 }
 // MapOptions say how MapWith maps memory.
 type MapOptions struct {
 	Prot Prot
-	// Lazy: a page is there from its first touch on. Without it all pages are there at once, and they stay until
-	// they are unmapped; what has an Object or an address is lazy at any rate, and is touched at once.
+	// Lazy: a page is there from its first touch on. Without it all pages are there at once, and
+	// they stay until they are unmapped; what has an Object or an address is lazy at any rate, and
+	// is touched at once.
 	Lazy bool
-	// Object is what is mapped from byte Offset on (a file, shared memory); nil: anonymous memory, zeroed.
+	// Object is what is mapped from byte Offset on (a file, shared memory); nil: anonymous memory,
+	// zeroed.
 	Object *Object
 	Offset uint64
 	// Private: what is written to an Object's pages is not seen by others (MAP_PRIVATE).
@@ -63,9 +66,10 @@ type MapOptions struct {
 	NoReplace bool
 }
 
-// MapWith maps n bytes as o says, and returns the address. EINVAL for n of 0 and for what is not a multiple of the page
-// size; EOVERFLOW for an object's offset that overflows; EPERM below the addresses that may be mapped; EEXIST; ENOMEM when addresses
-// or, for what is not lazy, memory are used up.
+// MapWith maps n bytes as o says, and returns the address. EINVAL for n of 0 and for what is not a
+// multiple of the page size; EOVERFLOW for an object's offset that overflows; EPERM below the
+// addresses that may be mapped; EEXIST; ENOMEM when addresses or, for what is not lazy, memory are
+// used up.
 func (s *Space) MapWith(n uint64, o MapOptions) (VA, error) {
 	if !o.Lazy && o.Object == nil && o.At == 0 {
 		if o.PageSize == 0 {
@@ -224,7 +228,8 @@ func (s *Space) index(a *area, va VA) uint64 { return uint64(a.unit(va)) >> s.m.
 // page is the number of va's page in the object.
 func (s *Space) objectPage(a *area, va VA) uint64 { return (a.off + uint64(va-a.start)) >> s.m.shift }
 
-// split makes va, which is the beginning of a page, the border of two areas when it lies inside one.
+// split makes va, which is the beginning of a page, the border of two areas when it lies inside
+// one.
 func (s *Space) split(va VA) {
 	a := s.lazy.at(va)
 	if a == nil || a.start == va {
@@ -246,8 +251,8 @@ func (s *Space) wholeUnits(va, end VA) error {
 	return nil
 }
 
-// within calls f for the part of each area that lies in [va, end), in the order of addresses, and reports whether all of
-// it is mapped lazily. f may put another area in the place of its own.
+// within calls f for the part of each area that lies in [va, end), in the order of addresses, and
+// reports whether all of it is mapped lazily. f may put another area in the place of its own.
 func (s *Space) within(va, end VA, f func(a *area, from, to VA)) (whole bool) {
 	whole = true
 	for va < end {

@@ -2,8 +2,9 @@ package mem
 
 import "syscall"
 
-// Bank is memory of another device of the host, such as a GPU's, where the bus sees it: at addresses behind the host's own. Its
-// pages are read, written and watched as all others are; no process gets them by mapping memory.
+// Bank is memory of another device of the host, such as a GPU's, where the bus sees it: at
+// addresses behind the host's own. Its pages are read, written and watched as all others are; no
+// process gets them by mapping memory.
 type Bank struct {
 	m        *Memory
 	start, n uint64 // pages
@@ -14,7 +15,8 @@ type Bank struct {
 // bankAlign is what a bank's address is a multiple of, in bytes.
 const bankAlign = 1 << 30
 
-// AddBank adds a bank of size bytes, in whole pages. EINVAL: there is nothing, or more than there are addresses.
+// AddBank adds a bank of size bytes, in whole pages. EINVAL: there is nothing, or more than there
+// are addresses.
 func (m *Memory) AddBank(size uint64) (*Bank, error) {
 	base := m.size
 	if k := len(m.banks); k > 0 {
@@ -46,8 +48,8 @@ func (b *Bank) Range() (PA, uint64) { return PA(b.start << b.m.shift), b.n << b.
 // Used is how many bytes are allocated.
 func (b *Bank) Used() uint64 { return b.used << b.m.shift }
 
-// Alloc takes n contiguous bytes, in whole pages, aligned to align (a power of two), zeroed. Memory.Free gives them back.
-// ENOMEM; EINVAL for n of 0.
+// Alloc takes n contiguous bytes, in whole pages, aligned to align (a power of two), zeroed.
+// Memory.Free gives them back. ENOMEM; EINVAL for n of 0.
 func (b *Bank) Alloc(n, align uint64) (PA, error) {
 	pages := b.m.pages(n)
 	if pages == 0 || align&(align-1) != 0 {

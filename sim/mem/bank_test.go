@@ -46,7 +46,8 @@ func TestBankLiesBehindTheHostsMemory(t *testing.T) {
 	}
 }
 
-// Whatever is allocated and given back, of two banks and of the host, no two allocations overlap and all comes back.
+// Whatever is allocated and given back, of two banks and of the host, no two allocations overlap
+// and all comes back.
 func TestBanksAndHostShareNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := New(8 << 20)

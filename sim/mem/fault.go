@@ -26,8 +26,8 @@ const (
 	needOwn        // for pins: no copy is ever made of it, whoever writes
 )
 
-// fault puts a page behind va, which lies in a. EFAULT behind the end of the object, ENOMEM. The rights of the area are
-// the caller's to check.
+// fault puts a page behind va, which lies in a. EFAULT behind the end of the object, ENOMEM. The
+// rights of the area are the caller's to check.
 func (s *Space) fault(a *area, va VA, n need) (*frame, error) {
 	if a.obj != nil && s.objectPage(a, va) >= s.m.pages(a.obj.size) {
 		return nil, errorf(syscall.EFAULT, "page %#x is behind the end of an object of %d B", uint64(a.unit(va)), a.obj.size)

@@ -2,9 +2,9 @@ package mem
 
 import "syscall"
 
-// Foreign is memory that is not simulated, of a process or of a virtual machine. ReadAt and WriteAt move
-// all of p or return an error, after which p, or the memory, may hold a part. They
-// are called by the thread that runs the engine.
+// Foreign is memory that is not simulated, of a process or of a virtual machine. ReadAt and WriteAt
+// move all of p or return an error, after which p, or the memory, may hold a part. They are called
+// by the thread that runs the engine.
 type Foreign interface {
 	ReadAt(va VA, p []byte) error
 	WriteAt(va VA, p []byte) error
@@ -17,10 +17,10 @@ type Prober interface {
 	Probe(va VA, n uint64, prot Prot) error
 }
 
-// Physical addresses of foreign pages: a bit that no memory reaches, the slot of the
-// space, and the virtual address itself. So pages that are neighbours in the process
-// are neighbours on the bus, equally aligned, and translations of any page size fit. A translation cannot be stale in
-// its bytes either: it leads to what the process has at the address at that time.
+// Physical addresses of foreign pages: a bit that no memory reaches, the slot of the space, and the
+// virtual address itself. So pages that are neighbours in the process are neighbours on the bus,
+// equally aligned, and translations of any page size fit. A translation cannot be stale in its
+// bytes either: it leads to what the process has at the address at that time.
 const (
 	foreignPA   PA = 1 << 62
 	foreignBits    = 47 // of a user address on x86-64 and arm64 without extensions

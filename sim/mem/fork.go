@@ -45,8 +45,9 @@ func (s *Space) Fork() (*Space, error) {
 	return child, nil
 }
 
-// forkLazily gives the child the lazy mappings. What may be copied on write later is announced to the parent's notifiers
-// first, one area at a time; the child finds shared memory, and what was only read, by faults of its own.
+// forkLazily gives the child the lazy mappings. What may be copied on write later is announced to
+// the parent's notifiers first, one area at a time; the child finds shared memory, and what was
+// only read, by faults of its own.
 func (s *Space) forkLazily(child *Space) error {
 	child.lazy = &lazySpace{next: s.lazy.next}
 	for _, a := range s.lazy.areas {

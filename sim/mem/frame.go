@@ -1,7 +1,7 @@
 package mem
 
-// frame is physical memory of lazy mappings: a page, or a huge page. It has one reference on each of its pages; those
-// beyond are pins.
+// frame is physical memory of lazy mappings: a page, or a huge page. It has one reference on each
+// of its pages; those beyond are pins.
 type frame struct {
 	pg, n uint64 // first page, and how many
 	// maps are the page-table entries that name it. Of the page of zeroes they are only counted.
@@ -220,8 +220,8 @@ func (p *paging) unlist(f *frame) {
 	f.newer, f.older, f.listed = nil, nil, false
 }
 
-// content is a copy of a frame's bytes; nil when all are zero. DMA whose place in the order of the run has passed is
-// in it.
+// content is a copy of a frame's bytes; nil when all are zero. DMA whose place in the order of the
+// run has passed is in it.
 func (m *Memory) content(f *frame) []byte {
 	b := make([]byte, f.n<<m.shift)
 	m.Read(PA(f.pg<<m.shift), b)

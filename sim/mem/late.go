@@ -57,7 +57,8 @@ func (m *Memory) settle() {
 	}
 }
 
-// forceLate applies the writes that were held back, before the pages of [pa, pa+n) are observed in another way or change their owner.
+// forceLate applies the writes that were held back, before the pages of [pa, pa+n) are observed in
+// another way or change their owner.
 func (m *Memory) forceLate(pa PA, n int) {
 	for pg := uint64(pa) >> m.shift; pg <= (uint64(pa)+uint64(n)-1)>>m.shift; pg++ {
 		if s := &m.unobserved[pg%uint64(len(m.unobserved))]; s.page == pg+1 {

@@ -55,7 +55,8 @@ func (s *Space) access(what string, p []byte, va VA, prot Prot) error {
 	return nil
 }
 
-// pinLazily is Pin. What is pinned is never copied later: a page that is shared by copy-on-write is copied now.
+// pinLazily is Pin. What is pinned is never copied later: a page that is shared by copy-on-write is
+// copied now.
 func (s *Space) pinLazily(va VA, n uint64, prot Prot) (pages []PA, err error) {
 	if !s.mappedLazily(va, n, prot) {
 		return nil, errorf(syscall.EFAULT, "pin %d B at %#x", n, uint64(va))
@@ -125,13 +126,14 @@ func (s *Space) reachesLazy(va VA, n uint64) bool {
 	return s.lazy != nil && end > uint64(va) && s.lazy.first(va, VA(end)) != nil
 }
 
-// asLinux reports whether holes in [va, va+n) are as Linux has it: where a part is mapped lazily, or could have been. An error
-// elsewhere tells of a stale address.
+// asLinux reports whether holes in [va, va+n) are as Linux has it: where a part is mapped lazily,
+// or could have been. An error elsewhere tells of a stale address.
 func (s *Space) asLinux(va VA, n uint64) bool {
 	return s.reachesLazy(va, n) || s.lazy != nil && va < firstVA && n <= uint64(firstVA-va)
 }
 
-// eachEager calls f for every page in [va, end) that was mapped at once, in the order of addresses. f may unmap its page.
+// eachEager calls f for every page in [va, end) that was mapped at once, in the order of addresses.
+// f may unmap its page.
 func (s *Space) eachEager(va, end VA, f func(v *mapping, i uint64)) {
 	k, _ := slices.BinarySearchFunc(s.maps, va, func(v *mapping, va VA) int {
 		if v.start+VA(uint64(len(v.pt))<<s.m.shift) <= va {
@@ -155,7 +157,8 @@ func (s *Space) eachEager(va, end VA, f func(v *mapping, i uint64)) {
 	}
 }
 
-// lazyRange checks the range of a call: EINVAL for an address that is no page's, and for a border inside a huge page.
+// lazyRange checks the range of a call: EINVAL for an address that is no page's, and for a border
+// inside a huge page.
 func (s *Space) lazyRange(what string, va VA, n uint64) (end VA, err error) {
 	ps := s.m.PageSize()
 	end = va + VA(s.m.pages(n)<<s.m.shift)
@@ -168,7 +171,8 @@ func (s *Space) lazyRange(what string, va VA, n uint64) (end VA, err error) {
 	return end, s.wholeUnits(va, end)
 }
 
-// unmapLazily is Unmap of a range in which something is mapped lazily: holes are no error there, as on Linux.
+// unmapLazily is Unmap of a range in which something is mapped lazily: holes are no error there, as
+// on Linux.
 func (s *Space) unmapLazily(va VA, n uint64) error {
 	end, err := s.lazyRange("unmap", va, n)
 	if err != nil {
@@ -181,8 +185,8 @@ func (s *Space) unmapLazily(va VA, n uint64) error {
 	return nil
 }
 
-// unmapAny unmaps what there is in [va, end), whose ends are borders of pages. The notifiers are called once, for the
-// whole range, when a page of it is there.
+// unmapAny unmaps what there is in [va, end), whose ends are borders of pages. The notifiers are
+// called once, for the whole range, when a page of it is there.
 func (s *Space) unmapAny(va, end VA) {
 	if s.anyPresent(va, end) {
 		s.invalidate(va, uint64(end-va))
@@ -241,8 +245,8 @@ func (s *Space) zap(a *area, from, to VA) {
 	s.clear(a, from, to)
 }
 
-// protectLazily is Protect of a range in which something is mapped lazily. ENOMEM at the first hole: what lies before it
-// has changed.
+// protectLazily is Protect of a range in which something is mapped lazily. ENOMEM at the first
+// hole: what lies before it has changed.
 func (s *Space) protectLazily(va VA, n uint64, prot Prot) error {
 	end, err := s.lazyRange("protect", va, n)
 	if err != nil || n == 0 {
@@ -270,7 +274,8 @@ func (s *Space) protectLazily(va VA, n uint64, prot Prot) error {
 	return nil
 }
 
-// protectArea changes the rights of an area and of the pages that are there. A right that comes is used with a fault.
+// protectArea changes the rights of an area and of the pages that are there. A right that comes is
+// used with a fault.
 func (s *Space) protectArea(a *area, prot Prot) {
 	first, last := uint64(a.start)>>s.m.shift, uint64(a.end-1)>>s.m.shift
 	if a.prot != prot && s.lazy.pt.any(first, last, ptePresent) {

@@ -198,7 +198,8 @@ func TestLazyWindow(t *testing.T) {
 	released(t, s)
 }
 
-// Files: mappings show what is written to them, and their pages are read back after they were reclaimed.
+// Files: mappings show what is written to them, and their pages are read back after they were
+// reclaimed.
 func TestObjects(t *testing.T) {
 	s := NewSpace(New(64 << 20))
 	o, err := s.m.NewFile(2*PageSize + 10)

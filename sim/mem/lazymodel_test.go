@@ -2,7 +2,8 @@ package mem
 
 import "syscall"
 
-// lazyModel is what programs of a host see of their memory: no page tables, no copy-on-write, no swap.
+// lazyModel is what programs of a host see of their memory: no page tables, no copy-on-write, no
+// swap.
 type lazyModel struct {
 	objects []*modelObject
 	procs   []*modelProc
@@ -80,7 +81,8 @@ func (x *lazyPage) mine() *cell {
 	return x.see()
 }
 
-// modelProc is a process, and a device that has translations of its pages until it is told that they change.
+// modelProc is a process, and a device that has translations of its pages until it is told that
+// they change.
 type modelProc struct {
 	s       *Space
 	pages   map[VA]*lazyPage

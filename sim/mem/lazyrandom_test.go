@@ -18,8 +18,9 @@ type lazyRun struct {
 	top    VA  // of the addresses that were used
 }
 
-// TestLazyAtRandom: whatever processes do to their memory, each reads the bytes that a simple model says; devices read and
-// write them by translations that they keep until they are told; and nothing is left in the end.
+// TestLazyAtRandom: whatever processes do to their memory, each reads the bytes that a simple model
+// says; devices read and write them by translations that they keep until they are told; and nothing
+// is left in the end.
 func TestLazyAtRandom(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		r := &lazyRun{T: rt, m: New(firstPA + 96*PageSize), top: firstLazyVA}
@@ -49,7 +50,8 @@ func TestLazyAtRandom(t *testing.T) {
 	})
 }
 
-// want checks an errno. It reports whether the call succeeded; for want of memory any call may fail.
+// want checks an errno. It reports whether the call succeeded; for want of memory any call may
+// fail.
 func (r *lazyRun) want(what string, err error, want syscall.Errno) bool {
 	if want != syscall.ENOMEM && errors.Is(err, syscall.ENOMEM) {
 		r.noRoom++

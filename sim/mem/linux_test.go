@@ -16,7 +16,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// realPages is how many pages the area has in which the kernel of this machine and a Space do the same.
+// realPages is how many pages the area has in which the kernel of this machine and a Space do the
+// same.
 const realPages = 24
 
 // realRun is a random program that both run.
@@ -30,9 +31,9 @@ type realRun struct {
 	objects [2]*Object
 }
 
-// TestAsLinux: a random program of system calls has the same errno, the same bytes and the same residency on the kernel of
-// this machine as here. Memory is read and written by process_vm_readv and process_vm_writev, which fail where a core would
-// be sent a signal.
+// TestAsLinux: a random program of system calls has the same errno, the same bytes and the same
+// residency on the kernel of this machine as here. Memory is read and written by process_vm_readv
+// and process_vm_writev, which fail where a core would be sent a signal.
 func TestAsLinux(t *testing.T) {
 	if os.Getpagesize() != PageSize {
 		t.Skip("needs a kernel with pages of 4 KiB")
@@ -219,7 +220,8 @@ func (r *realRun) read(page, _ uintptr) {
 	}
 }
 
-// hugeObjects reports whether this kernel gives a page of a memory file pages beside it, too: a policy of the machine.
+// hugeObjects reports whether this kernel gives a page of a memory file pages beside it, too: a
+// policy of the machine.
 var hugeObjects = sync.OnceValue(func() bool {
 	policy, err := os.ReadFile("/sys/kernel/mm/transparent_hugepage/shmem_enabled")
 	return err == nil && !regexp.MustCompile(`\[(never|advise|deny)\]`).Match(policy)

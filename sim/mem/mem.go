@@ -1,10 +1,11 @@
 // Package mem is the memory of a simulated host: physical memory in chunks, and
 // the page tables of processes. It has no opinion on time or on RDMA.
 //
-// Physical memory is a table of chunks. An allocation has Go memory behind it from its first
-// write on, so that a host of 64 GiB costs what its programs touch; one of up to MaxWindow
-// bytes has one piece of it: a ring or a buffer can be held as one slice (Window). Each physical page has a reference count: one for its
-// allocation or mapping, one for each pin; it is free when the last is gone.
+// Physical memory is a table of chunks. An allocation has Go memory behind it from its first write
+// on, so that a host of 64 GiB costs what its programs touch; one of up to MaxWindow bytes has one
+// piece of it: a ring or a buffer can be held as one slice (Window). Each physical page has a
+// reference count: one for its allocation or mapping, one for each pin; it is free when the last is
+// gone.
 package mem
 
 import (
@@ -105,8 +106,8 @@ func (m *Memory) PageSize() uint64 { return 1 << m.shift }
 // Size is the size of the memory in bytes.
 func (m *Memory) Size() uint64 { return m.size }
 
-// Backed returns for how many bytes there has been Go memory since New, in bytes. Pages that were freed and
-// allocated again count twice: it is a bound of what the memory costs at any time.
+// Backed returns for how many bytes there has been Go memory since New, in bytes. Pages that were
+// freed and allocated again count twice: it is a bound of what the memory costs at any time.
 func (m *Memory) Backed() uint64 { return m.everBacked }
 
 // Used is how many bytes are allocated, in whole pages.

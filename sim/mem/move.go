@@ -2,10 +2,11 @@ package mem
 
 import "syscall"
 
-// Move is mremap without a change of size: the pages of [va, va+n) get the addresses from to on, where whatever was mapped
-// is unmapped (MREMAP_FIXED), or with to of 0 addresses that nothing had. The pages stay where they are in physical memory.
-// EFAULT: the range is not part of one mapping, or was not mapped lazily; EINVAL: addresses that are no page's, n of 0, or
-// ranges that overlap; ENOMEM: no addresses.
+// Move is mremap without a change of size: the pages of [va, va+n) get the addresses from to on,
+// where whatever was mapped is unmapped (MREMAP_FIXED), or with to of 0 addresses that nothing had.
+// The pages stay where they are in physical memory. EFAULT: the range is not part of one mapping,
+// or was not mapped lazily; EINVAL: addresses that are no page's, n of 0, or ranges that overlap;
+// ENOMEM: no addresses.
 func (s *Space) Move(va VA, n uint64, to VA) (VA, error) {
 	end, err := s.lazyRange("move", va, n)
 	if err != nil {

@@ -6,7 +6,8 @@ import (
 	"syscall"
 )
 
-// Object is what several mappings can show: a file, or shared memory. Its pages are cached in the host's memory.
+// Object is what several mappings can show: a file, or shared memory. Its pages are cached in the
+// host's memory.
 type Object struct {
 	m     *Memory
 	file  bool
@@ -25,11 +26,12 @@ type objectUser struct {
 // maxObject is the largest size of an object.
 const maxObject = 1 << 47
 
-// NewFile makes a file of size bytes, all zero. Pages that are reclaimed are written to it, and read from it by a
-// major fault.
+// NewFile makes a file of size bytes, all zero. Pages that are reclaimed are written to it, and
+// read from it by a major fault.
 func (m *Memory) NewFile(size uint64) (*Object, error) { return m.newObject(size, true) }
 
-// NewShared makes shared memory (memfd_create, shmem), whose pages go to swap when they are reclaimed.
+// NewShared makes shared memory (memfd_create, shmem), whose pages go to swap when they are
+// reclaimed.
 func (m *Memory) NewShared(size uint64) (*Object, error) { return m.newObject(size, false) }
 
 func (m *Memory) newObject(size uint64, file bool) (*Object, error) {
@@ -127,8 +129,8 @@ func (o *Object) load(i uint64) (f *frame, major bool, err error) {
 // cached reports whether page i is in memory.
 func (o *Object) cached(i uint64) bool { return o.pages.get(i).present() }
 
-// Truncate changes the size (ftruncate). Pages behind the new end are taken from everybody who maps them, copies
-// included, after the notifiers were called; what is added is zero.
+// Truncate changes the size (ftruncate). Pages behind the new end are taken from everybody who maps
+// them, copies included, after the notifiers were called; what is added is zero.
 func (o *Object) Truncate(size uint64) error {
 	if size > maxObject {
 		return errorf(syscall.EFBIG, "truncate to %d B", size)

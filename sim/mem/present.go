@@ -1,7 +1,7 @@
 package mem
 
-// Present calls f for each page of [va, va+n) that is there, as Range with RangeSnapshot sees it, in no particular order. What is
-// not there costs nothing.
+// Present calls f for each page of [va, va+n) that is there, as Range with RangeSnapshot sees it,
+// in no particular order. What is not there costs nothing.
 func (s *Space) Present(va VA, n uint64, f func(at VA, x Frame)) {
 	if n == 0 {
 		return

@@ -7,8 +7,8 @@ type Frame struct {
 	PA       PA // of the first byte of the page
 	Present  bool
 	Writable bool
-	// Shift is log2 of the size of the page by which the process maps it, of which this is a part; 0 where the
-	// host's own pages are mapped.
+	// Shift is log2 of the size of the page by which the process maps it, of which this is a part;
+	// 0 where the host's own pages are mapped.
 	Shift uint8
 }
 
@@ -21,12 +21,14 @@ const (
 	RangeSnapshot                        // only what is present counts: nothing is touched, and a hole is no error
 )
 
-// Range finds the pages from the one around va to the one that holds the last of n bytes, one Frame each, as
-// hmm_range_fault does: out has room for them. What is mapped lazily is touched, with RangeWrite as by a write: then no
-// page is one that others share by copy-on-write, or the page of zeroes. EFAULT: a page is not mapped, may not be read or
-// lies behind the end of its object; EPERM: it is needed for writing and its mapping is read-only; ENOMEM.
+// Range finds the pages from the one around va to the one that holds the last of n bytes, one Frame
+// each, as hmm_range_fault does: out has room for them. What is mapped lazily is touched, with
+// RangeWrite as by a write: then no page is one that others share by copy-on-write, or the page of
+// zeroes. EFAULT: a page is not mapped, may not be read or lies behind the end of its object;
+// EPERM: it is needed for writing and its mapping is read-only; ENOMEM.
 //
-// Until Range returns, no page of its answer is reclaimed. It may call notifiers, also those of the range.
+// Until Range returns, no page of its answer is reclaimed. It may call notifiers, also those of the
+// range.
 func (s *Space) Range(va VA, n uint64, how RangeFlags, out []Frame) (err error) {
 	if n == 0 || uint64(va)+n-1 < uint64(va) {
 		return errorf(syscall.EINVAL, "range of %d B at %#x", n, uint64(va))

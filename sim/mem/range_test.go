@@ -175,8 +175,8 @@ func TestRangeBreaksCopyOnWrite(t *testing.T) {
 	released(t, s, child)
 }
 
-// A mapping of 512 GiB costs what is touched of it. What other goroutines of the test process allocate meanwhile
-// counts too, so the least of a few tries is judged.
+// A mapping of 512 GiB costs what is touched of it. What other goroutines of the test process
+// allocate meanwhile counts too, so the least of a few tries is judged.
 func TestLazyMappingCost(t *testing.T) {
 	const tries = 5
 	for _, c := range []struct {
@@ -204,8 +204,8 @@ func TestLazyMappingCost(t *testing.T) {
 	}
 }
 
-// costOfLazyMapping returns what 512 GiB cost, in bytes of heap: untouched; each page that was touched, one in
-// every stride bytes; and each of those once all is unmapped.
+// costOfLazyMapping returns what 512 GiB cost, in bytes of heap: untouched; each page that was
+// touched, one in every stride bytes; and each of those once all is unmapped.
 func costOfLazyMapping(t *testing.T, stride uint64) [3]int64 {
 	heap := func() int64 {
 		runtime.GC()

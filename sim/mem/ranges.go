@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// foreignRange is physical memory whose bytes are not simulated: that of a virtual machine, which has addresses of
-// its own choice.
+// foreignRange is physical memory whose bytes are not simulated: that of a virtual machine, which
+// has addresses of its own choice.
 type foreignRange struct {
 	start, end PA
 	prot       Prot
@@ -19,9 +19,10 @@ type ranges struct {
 	last int // of the last access
 }
 
-// MapForeign puts the bytes of f at the physical addresses [pa, pa+n); the addresses that f sees count from the
-// beginning of the range. What prot does not allow fails, as an access to an address that nobody claims. EINVAL
-// when the range is empty, reaches into the simulated memory or too far up; EEXIST when it overlaps another.
+// MapForeign puts the bytes of f at the physical addresses [pa, pa+n); the addresses that f sees
+// count from the beginning of the range. What prot does not allow fails, as an access to an address
+// that nobody claims. EINVAL when the range is empty, reaches into the simulated memory or too far
+// up; EEXIST when it overlaps another.
 func (m *Memory) MapForeign(pa PA, n uint64, prot Prot, f Foreign) error {
 	end := pa + PA(n)
 	if n == 0 || end < pa || end > foreignPA || uint64(pa) < m.size {
@@ -35,8 +36,8 @@ func (m *Memory) MapForeign(pa PA, n uint64, prot Prot, f Foreign) error {
 	return nil
 }
 
-// UnmapForeign takes the range back that begins at pa: from now on nothing touches its bytes. ENOENT when there is
-// none.
+// UnmapForeign takes the range back that begins at pa: from now on nothing touches its bytes.
+// ENOENT when there is none.
 func (m *Memory) UnmapForeign(pa PA) error {
 	i := m.ranges.search(pa)
 	if i == len(m.ranges.list) || m.ranges.list[i].start != pa {
@@ -87,8 +88,8 @@ func (r *ranges) allow(pa PA, n uint64, prot Prot) bool {
 	return true
 }
 
-// move copies all of p from or to ranges; it reports false, with nothing moved, when they do not cover it, and when
-// one fails, after which p or the memory may hold a part.
+// move copies all of p from or to ranges; it reports false, with nothing moved, when they do not
+// cover it, and when one fails, after which p or the memory may hold a part.
 func (r *ranges) move(pa PA, p []byte, prot Prot) bool {
 	if pa+PA(len(p)) < pa || !r.allow(pa, uint64(len(p)), prot) {
 		return false

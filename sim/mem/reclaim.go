@@ -42,8 +42,9 @@ func (w *swap) drop(slot uint64) {
 	}
 }
 
-// SetPaging bounds the physical memory of lazy mappings (0: only by the size of the memory) and the swap, in bytes.
-// Without a call there is swap without end. What is resident above the limit is reclaimed with the next fault.
+// SetPaging bounds the physical memory of lazy mappings (0: only by the size of the memory) and the
+// swap, in bytes. Without a call there is swap without end. What is resident above the limit is
+// reclaimed with the next fault.
 func (m *Memory) SetPaging(resident, swap uint64) {
 	m.needPaging()
 	m.lazy.limit, m.lazy.swap.limit = m.pages(resident), swap>>m.shift
@@ -57,7 +58,8 @@ func (m *Memory) Swapped() uint64 {
 	return m.lazy.swap.used() << m.shift
 }
 
-// obtain takes n contiguous pages for a lazy mapping, aligned to their size. Pages of others are reclaimed for them.
+// obtain takes n contiguous pages for a lazy mapping, aligned to their size. Pages of others are
+// reclaimed for them.
 func (m *Memory) obtain(n uint64) (start uint64, err error) {
 	p := m.lazy
 	if p.limit > 0 && p.resident+n > p.limit {
@@ -107,9 +109,9 @@ func (m *Memory) reclaim(n uint64) (got uint64) {
 	return got
 }
 
-// evict takes a frame's page: its content goes to swap or, of a file's page, into the file. The notifiers are called
-// first, so that no device writes to it any more when its content is taken. It reports false, and nothing has changed,
-// when the page is pinned or swap is full.
+// evict takes a frame's page: its content goes to swap or, of a file's page, into the file. The
+// notifiers are called first, so that no device writes to it any more when its content is taken. It
+// reports false, and nothing has changed, when the page is pinned or swap is full.
 func (m *Memory) evict(f *frame) bool {
 	p := m.lazy
 	file := f.obj != nil && f.obj.file

@@ -98,8 +98,8 @@ func (l *lateWrite) arrive() {
 	l.m.Unobserved(l.pa, 1)[0] = l.b
 }
 
-// DMA that is under way is in the content of a page that is reclaimed, copied or discarded: what has arrived by itself, and
-// what a notifier waits for.
+// DMA that is under way is in the content of a page that is reclaimed, copied or discarded: what
+// has arrived by itself, and what a notifier waits for.
 func TestReclaimKeepsDMA(t *testing.T) {
 	for _, past := range []bool{true, false} {
 		for what, do := range map[string]func(s *Space, va VA) error{

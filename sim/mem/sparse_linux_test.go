@@ -9,8 +9,8 @@ import (
 	"unsafe"
 )
 
-// A large backing has small pages also where transparent huge pages are always on: a run that touches a byte here and there would
-// otherwise take all of it.
+// A large backing has small pages also where transparent huge pages are always on: a run that
+// touches a byte here and there would otherwise take all of it.
 func TestLargeBackingsAreSparse(t *testing.T) {
 	if _, err := os.Stat("/sys/kernel/mm/transparent_hugepage/enabled"); err != nil {
 		t.Skip("needs a kernel with transparent huge pages: ", err)

@@ -1,7 +1,7 @@
 package mem
 
-// table is a sparse array of page-table entries: a radix tree of tableDepth levels, as the processor's own. What has no
-// entry costs nothing, and a node without entries is given back.
+// table is a sparse array of page-table entries: a radix tree of tableDepth levels, as the
+// processor's own. What has no entry costs nothing, and a node without entries is given back.
 type table struct {
 	root   *tableNode
 	leaf   *tableNode // of the last look-up

@@ -78,7 +78,8 @@ func TestSetKeepsWhatItWasGiven(t *testing.T) {
 	}
 }
 
-// FuzzSMA: an agent answers any bytes, or leaves them as they are, and its port keeps values that can be.
+// FuzzSMA: an agent answers any bytes, or leaves them as they are, and its port keeps values that
+// can be.
 func FuzzSMA(f *testing.F) {
 	for _, at := range []uint16{mad.AttrNodeInfo, mad.AttrPortInfo, mad.AttrPKeyTable, mad.AttrGUIDInfo, mad.AttrSLtoVL, mad.AttrVendorPort} {
 		f.Add([]byte(request(mad.Set, at, 1)), uint8(1), true)

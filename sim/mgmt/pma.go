@@ -12,7 +12,8 @@ type Counters struct {
 	RcvErrors, Discards, Downed                uint64
 }
 
-// PMA is the agent of performance management of a node. Its counters begin where they were set to 0; the port's own go on.
+// PMA is the agent of performance management of a node. Its counters begin where they were set to
+// 0; the port's own go on.
 type PMA struct {
 	First, Last int // numbers of the ports
 	// Read is what a port has counted.
@@ -23,14 +24,16 @@ type PMA struct {
 // allPorts is the number that stands for every port in Set; AllPortSelect is not claimed for Get.
 const allPorts = 0xff
 
-// counter is a counter with its place in both attributes, and the bit that chooses it in Set. One without a place is not there.
+// counter is a counter with its place in both attributes, and the bit that chooses it in Set. One
+// without a place is not there.
 type counter struct {
 	of                func(*Counters) *uint64
 	short, long       attr.Field
 	shortBit, longBit uint8
 }
 
-// counters are those that the model has, in PortCounters and in PortCountersExtended (IBTA Vol. 1, 16.1.3.5 and 16.1.4.11).
+// counters are those that the model has, in PortCounters and in PortCountersExtended (IBTA Vol. 1,
+// 16.1.3.5 and 16.1.4.11).
 var counters = [...]counter{
 	{func(c *Counters) *uint64 { return &c.Downed }, attr.CounterDowned, attr.Field{}, 2, 0},
 	{func(c *Counters) *uint64 { return &c.RcvErrors }, attr.CounterRcvErrors, attr.Field{}, 3, 0},
@@ -51,7 +54,8 @@ func (x *counter) in(long bool) (f attr.Field, bit uint8, ok bool) {
 	return x.short, x.shortBit, x.short.Width != 0
 }
 
-// Answer turns a request into its answer. It reports false for what is no request to this agent, which is as it was.
+// Answer turns a request into its answer. It reports false for what is no request to this agent,
+// which is as it was.
 func (a *PMA) Answer(m mad.MAD) bool {
 	method := m.Method()
 	if m.Class() != mad.ClassPerf || method != mad.Get && method != mad.Set {

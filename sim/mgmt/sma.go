@@ -1,6 +1,7 @@
-// Package mgmt has the agents that firmware runs on the nodes of an InfiniBand subnet: that of subnet management (SMA, IBTA Vol. 1,
-// 14.2.5), which answers SMPs, and that of performance management (PMA, 16.1). They answer datagrams in place and do not carry
-// them. M_Keys are kept and not checked.
+// Package mgmt has the agents that firmware runs on the nodes of an InfiniBand subnet: that of
+// subnet management (SMA, IBTA Vol. 1, 14.2.5), which answers SMPs, and that of performance
+// management (PMA, 16.1). They answer datagrams in place and do not carry them. M_Keys are kept and
+// not checked.
 package mgmt
 
 import (
@@ -70,8 +71,8 @@ type SMA struct {
 	keys map[int]keys
 }
 
-// Answer turns a request into its answer. in is the port by which it came. It reports false for what is no request to this agent, which
-// is as it was.
+// Answer turns a request into its answer. in is the port by which it came. It reports false for
+// what is no request to this agent, which is as it was.
 func (a *SMA) Answer(m mad.MAD, in uint8) bool {
 	method := m.Method()
 	if method != mad.Get && method != mad.Set || m.Attribute() == mad.AttrSMInfo || !m.Subnet() {
@@ -204,16 +205,19 @@ func (a *SMA) PortInfo(b []byte, p Port, n int, in uint8) {
 	}
 }
 
-// capExtendedSpeeds is the bit of CapabilityMask for speeds from FDR on (IB_PORT_EXTENDED_SPEEDS_SUP).
+// capExtendedSpeeds is the bit of CapabilityMask for speeds from FDR on
+// (IB_PORT_EXTENDED_SPEEDS_SUP).
 const capExtendedSpeeds = 1 << 14
 
-// What ports say of themselves. Assumed: entries of the table of GUIDs as OpenSM's examples have them, and a response time of 0.27 s.
+// What ports say of themselves. Assumed: entries of the table of GUIDs as OpenSM's examples have
+// them, and a response time of 0.27 s.
 const (
 	guidCap      = 8
 	responseTime = 16 // 4.096 us << 16
 )
 
-// speedCodes are LinkSpeedActive and LinkSpeedExtActive of an active_speed of verbs. FDR10 is QDR with an attribute of the vendor's.
+// speedCodes are LinkSpeedActive and LinkSpeedExtActive of an active_speed of verbs. FDR10 is QDR
+// with an attribute of the vendor's.
 func speedCodes(code uint32) (speed, ext uint8) {
 	const qdr = 4
 	switch {
@@ -268,7 +272,8 @@ func PhysicalState(s roce.PortState) uint8 {
 	return physPolling
 }
 
-// setPortInfo takes the settings of a subnet manager (IBTA Vol. 1, 14.2.5.6). In some of them 0 means no change.
+// setPortInfo takes the settings of a subnet manager (IBTA Vol. 1, 14.2.5.6). In some of them 0
+// means no change.
 func (a *SMA) setPortInfo(p Port, n int, b []byte) (status uint16) {
 	i := p.PortInfo()
 	if a.Type == CA || n == 0 {
@@ -356,7 +361,8 @@ func (a *SMA) guids(m mad.MAD, set bool) (status uint16) {
 	return mad.StatusOK
 }
 
-// lanes is the table by which service levels get lanes. It cannot be changed: a level has the lane of its number, modulo the lanes.
+// lanes is the table by which service levels get lanes. It cannot be changed: a level has the lane
+// of its number, modulo the lanes.
 func (a *SMA) lanes(m mad.MAD, set bool) (status uint16) {
 	if set {
 		return mad.StatusNoAttribute

@@ -1,6 +1,7 @@
-// Package mkey is the device's translation: memory keys, the checks that an access passes, and the way from a key and an
-// address to physical memory. An entry of a key is present or absent. If the entries of a key carry rights, an access
-// that meets an absent entry, or one without the right, is a page fault (sim/odp); with other keys it is a bad access.
+// Package mkey is the device's translation: memory keys, the checks that an access passes, and the
+// way from a key and an address to physical memory. An entry of a key is present or absent. If the
+// entries of a key carry rights, an access that meets an absent entry, or one without the right, is
+// a page fault (sim/odp); with other keys it is a bad access.
 package mkey
 
 import (
@@ -43,8 +44,8 @@ type Key struct {
 	Context          [prm.MKCSize]byte // as created
 }
 
-// child is an entry of a key of mode KSM or KLM: a place under another key, of mode KLM with a length of its own. The zero value
-// is absent.
+// child is an entry of a key of mode KSM or KLM: a place under another key, of mode KLM with a
+// length of its own. The zero value is absent.
 type child struct {
 	mkey   uint32
 	va     uint64
@@ -90,12 +91,14 @@ func (t *Table) SetDumpFill(mkey uint32) {
 	t.dumpFill, t.dumpFillMKey = &Key{mode: modeDumpFill}, mkey
 }
 
-// SetPaging has the entries of keys carry rights that are made without any, for they come by UMR. nullMKey is a key
-// number that entries of mode KSM may name: what it leads to is absent, and comes on demand.
+// SetPaging has the entries of keys carry rights that are made without any, for they come by UMR.
+// nullMKey is a key number that entries of mode KSM may name: what it leads to is absent, and comes
+// on demand.
 func (t *Table) SetPaging(nullMKey uint32) { t.paging, t.nullMKey = true, nullMKey }
 
-// Miss is where an access has met an absent page: the key in which the entry is absent, the first address that is
-// missing, in the key's addresses, and how many bytes the access needs from there on.
+// Miss is where an access has met an absent page: the key in which the entry is absent, the first
+// address that is missing, in the key's addresses, and how many bytes the access needs from there
+// on.
 type Miss struct {
 	MKey  uint32
 	VA    uint64
@@ -132,7 +135,8 @@ func (t *Table) Remove(index uint32) {
 	t.keys[index] = nil
 }
 
-// SteeringOffset is how far behind the memory on the device that for flow steering lies (keys of mode SW ICM).
+// SteeringOffset is how far behind the memory on the device that for flow steering lies (keys of
+// mode SW ICM).
 const SteeringOffset = 1 << 62
 
 // Insert makes a key of a context and its translation entries (mode MTT). It copies both.
@@ -209,8 +213,8 @@ func (k *Key) bind(to window) {
 	}
 }
 
-// LeadsTo is entry i of a key that leads to others: the key there, an address under it, and how many bytes; and whether there is
-// such an entry.
+// LeadsTo is entry i of a key that leads to others: the key there, an address under it, and how
+// many bytes; and whether there is such an entry.
 func (k *Key) LeadsTo(i int) (mkey uint32, va uint64, n uint32, ok bool) {
 	if r := k.window.region; r != nil && i == 0 {
 		return prm.MKeyOf(r.Index, uint32(r.variant)), k.window.va, uint32(k.len), true

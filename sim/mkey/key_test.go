@@ -229,8 +229,8 @@ func TestDumpFill(t *testing.T) {
 	}
 }
 
-// TestMiss: a fault names the key in which a page is absent, the first address that is missing and how much of the
-// access lies behind it, by a key of pages and by one that leads to others.
+// TestMiss: a fault names the key in which a page is absent, the first address that is missing and
+// how much of the access lies behind it, by a key of pages and by one that leads to others.
 func TestMiss(t *testing.T) {
 	c := make(prm.MKC, prm.MKCSize)
 	c.SetAccessMode(prm.MKeyModeMTT)

@@ -5,11 +5,13 @@ import (
 	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
-// Keys of mode KLM to which a work request of a program gives entries (mlx5dv_wr_mr_list, mlx5dv_wr_mr_interleaved): what they lead
-// to is looked up at each access. Nothing is published about the rights of the keys below: here a program that may not write to a
-// region by its own key may not by a key over it either, for the kernel has pinned the memory for no more than that.
+// Keys of mode KLM to which a work request of a program gives entries (mlx5dv_wr_mr_list,
+// mlx5dv_wr_mr_interleaved): what they lead to is looked up at each access. Nothing is published
+// about the rights of the keys below: here a program that may not write to a region by its own key
+// may not by a key over it either, for the kernel has pinned the memory for no more than that.
 
-// rounds are the entries of an interleaved key: the pieces of a round, each of which moves on by its stride from round to round.
+// rounds are the entries of an interleaved key: the pieces of a round, each of which moves on by
+// its stride from round to round.
 type rounds struct {
 	pieces []piece
 	bytes  uint64 // of a round
@@ -30,8 +32,8 @@ func (r *rounds) len() int {
 	return len(r.pieces)
 }
 
-// listed says whether a UMR of a program's queue gives entries to a key, and does not bind a window. Those that libmlx5 makes for
-// windows say at which entry they begin.
+// listed says whether a UMR of a program's queue gives entries to a key, and does not bind a
+// window. Those that libmlx5 makes for windows say at which entry they begin.
 func (k *Key) listed(umr prm.UMRCtrlSegment, list []byte) bool {
 	return k.mode == prm.MKeyModeKLM && len(list) > 0 && umr.Flags()&prm.UMRTranslationOffset == 0
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim/mem"
 )
 
-// listBed has a region of 16 pages that lie apart (key 1, variant 9, from 0x10000 on) and a free key of 16 entries (key 2, variant 0).
+// listBed has a region of 16 pages that lie apart (key 1, variant 9, from 0x10000 on) and a free
+// key of 16 entries (key 2, variant 0).
 func listBed() *Table {
 	pages := make([]uint64, 16)
 	for i := range pages {
@@ -56,7 +57,8 @@ func places(t *rapid.T, tab *Table, key uint32, va uint64, n int) (all []mem.PA)
 	return all
 }
 
-// A key over any pieces, in a list or interleaved, leads byte by byte to where the pieces lie one behind the other, and no further.
+// A key over any pieces, in a list or interleaved, leads byte by byte to where the pieces lie one
+// behind the other, and no further.
 func TestLayoutIsTheConcatenation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tab := listBed()

@@ -2,8 +2,9 @@ package mkey
 
 import "github.com/rdmasim/rdmasim/prm"
 
-// MaxWords is how many words of 8 bytes the entries of all keys of a device may take: 2 GiB, where a card has what the driver gives
-// it in pages. A work request of one line can name the last entry of a key of 2^26, and keys are many.
+// MaxWords is how many words of 8 bytes the entries of all keys of a device may take: 2 GiB, where
+// a card has what the driver gives it in pages. A work request of one line can name the last entry
+// of a key of 2^26, and keys are many.
 const MaxWords = 1 << 28
 
 // childWords is the size of a child.

@@ -6,8 +6,9 @@ import (
 	"github.com/rdmasim/rdmasim/prm"
 )
 
-// A work request that names the last entries of a large key is refused where the entries of all keys would take more than MaxWords,
-// at exactly that, and what a key takes is given back when it goes.
+// A work request that names the last entries of a large key is refused where the entries of all
+// keys would take more than MaxWords, at exactly that, and what a key takes is given back when it
+// goes.
 func TestEntriesOfAllKeysAreBounded(t *testing.T) {
 	const pd, units = 3, 1 << 12
 	user := User{PD: pd, QPN: 5}

@@ -1,12 +1,13 @@
 package mkey
 
-// sparse are the entries of a key of many pages of which few are present: those of an absent page take no memory.
-// nil has none.
+// sparse are the entries of a key of many pages of which few are present: those of an absent page
+// take no memory. nil has none.
 type sparse map[uint64]*[sparseBlock]uint64
 
 const (
 	sparseBlock = 512
-	// sparseFrom is how many entries a key has room for at least that is kept so: a GiB of pages of 4 KiB.
+	// sparseFrom is how many entries a key has room for at least that is kept so: a GiB of pages of
+	// 4 KiB.
 	sparseFrom = 1 << 18
 )
 

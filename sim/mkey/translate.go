@@ -75,7 +75,8 @@ func (k *Key) usable(e uint64, a Access) bool {
 	return e&need == need
 }
 
-// walk translates page by page and joins what is contiguous. An entry that is absent, or lacks a right, ends it.
+// walk translates page by page and joins what is contiguous. An entry that is absent, or lacks a
+// right, ends it.
 func (t *Table) walk(k *Key, va uint64, n int, a Access, runs []Run) ([]Run, Result) {
 	off := va - k.start + k.pageOff
 	for first := true; n > 0; first = false {
@@ -109,13 +110,14 @@ func (t *Table) walk(k *Key, va uint64, n int, a Access, runs []Run) ([]Run, Res
 	return runs, OK
 }
 
-// indirect says whether the entries of a key lead to other keys. A memory window leads to one without entries.
+// indirect says whether the entries of a key lead to other keys. A memory window leads to one
+// without entries.
 func (k *Key) indirect() bool {
 	return k.mode == prm.MKeyModeKSM || k.mode == prm.MKeyModeKLM && k.window.region == nil
 }
 
-// place finds what lies at an offset behind the first byte of a key of mode KSM or KLM: the entry, the offset in it, and how many
-// bytes it has from there on.
+// place finds what lies at an offset behind the first byte of a key of mode KSM or KLM: the entry,
+// the offset in it, and how many bytes it has from there on.
 func (k *Key) place(off uint64) (e child, in, left uint64, ok bool) {
 	if k.mode == prm.MKeyModeKSM {
 		i, in := off>>k.logPage, off&k.pageMask
@@ -143,8 +145,8 @@ func (k *Key) place(off uint64) (e child, in, left uint64, ok bool) {
 // MaxIndirection is how many keys of mode KSM or KLM an access passes at most.
 const MaxIndirection = 4
 
-// descend translates by a key of mode KSM or KLM, and by those that its entries name. Of them all is
-// checked again; rights only where a program gave the entries.
+// descend translates by a key of mode KSM or KLM, and by those that its entries name. Of them all
+// is checked again; rights only where a program gave the entries.
 func (t *Table) descend(u User, k *Key, va uint64, n int, a Access, runs []Run, depth int) ([]Run, Result) {
 	if depth == MaxIndirection {
 		return runs, NotModelled

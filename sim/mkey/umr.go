@@ -156,9 +156,9 @@ func (t *Table) checkBind(k, w *Key, c prm.MKC, mkey uint32, va, n uint64) Resul
 	return OK
 }
 
-// Invalidate makes a key unusable on a SEND with invalidate from the peer of user
-// u. It reports whether the key allows that. A window that is free is no QP's, as after a local invalidation (k:sw/rxe/rxe_mw.c
-// rxe_do_invalidate_mw, which serves both).
+// Invalidate makes a key unusable on a SEND with invalidate from the peer of user u. It reports
+// whether the key allows that. A window that is free is no QP's, as after a local invalidation
+// (k:sw/rxe/rxe_mw.c rxe_do_invalidate_mw, which serves both).
 func (t *Table) Invalidate(u User, mkey uint32) Result {
 	k := t.At(mkey >> 8)
 	switch {

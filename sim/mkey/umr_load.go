@@ -4,8 +4,8 @@ import (
 	"github.com/rdmasim/rdmasim/prm"
 )
 
-// loadable are further fields that a UMR of the host's kernel takes: the size of pages, the ordering
-// of the bus, and whether peers may invalidate the key.
+// loadable are further fields that a UMR of the host's kernel takes: the size of pages, the
+// ordering of the bus, and whether peers may invalidate the key.
 const loadable = prm.MKeyMaskPageSize | prm.MKeyMaskPageSize5 | prm.MKeyMaskEnRInval | prm.MKeyMaskSmallFence |
 	prm.MKeyMaskRelaxedOrderingWrite | prm.MKeyMaskRelaxedOrderingRead
 
@@ -56,8 +56,8 @@ func xltOffset(umr prm.UMRCtrlSegment) uint64 {
 	return umr.XLTOffset()
 }
 
-// newPageSize is the logarithm of the size of pages after a UMR, whose mask has a bit of its own for
-// the field's sixth bit.
+// newPageSize is the logarithm of the size of pages after a UMR, whose mask has a bit of its own
+// for the field's sixth bit.
 func (k *Key) newPageSize(mask uint64, c prm.MKC) uint32 {
 	const sixth = 1 << 5
 	size := uint32(k.logPage)

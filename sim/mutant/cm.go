@@ -2,7 +2,8 @@ package mutant
 
 import "github.com/rdmasim/rdmasim/sim/rule"
 
-// connections are mutants of the connection manager: of ib_cm, rdma_cm and ucma in the kernel, and of librdmacm.
+// connections are mutants of the connection manager: of ib_cm, rdma_cm and ucma in the kernel, and
+// of librdmacm.
 var connections = []Mutant{
 	{Name: "no-listener-unanswered", Area: "CM", broken: rule.RequestsWithoutListenerAreRejected, Killers: []string{"CM-024"}},
 	{Name: "stale-connection-taken", Area: "CM", broken: rule.StaleConnectionsAreRefused, Killers: []string{"CM-042"}},

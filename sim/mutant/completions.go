@@ -2,8 +2,9 @@ package mutant
 
 import "github.com/rdmasim/rdmasim/sim/rule"
 
-// completions are mutants of the kernel's completion models and of the operating system under them. No program reaches them
-// through verbs: the counts of sim/kernel/completion/oracle notice them, and Killers are its probes.
+// completions are mutants of the kernel's completion models and of the operating system under them.
+// No program reaches them through verbs: the counts of sim/kernel/completion/oracle notice them,
+// and Killers are its probes.
 var completions = []Mutant{
 	{Name: "softirq-without-budget", broken: rule.IRQPollHasABudget, Killers: []string{"budget of the softirq"}},
 	{Name: "batch-8-for-16", broken: rule.PollBatchIs16, Killers: []string{"bursts"}},

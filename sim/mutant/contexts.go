@@ -8,8 +8,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim/testbed"
 )
 
-// contexts are mutants of what the driver tells the device of an object, and of what the device answers: one field
-// that is lost, or one more or less than it should be.
+// contexts are mutants of what the driver tells the device of an object, and of what the device
+// answers: one field that is lost, or one more or less than it should be.
 var contexts = []Mutant{
 	{Name: "path-mtu-one-up", Area: "QPS", Killers: []string{"WIRE-002"}, Rule: "Packets are no longer than the path MTU", wrap: inQP(func(q prm.QPC) { q.SetMTU(min(5, q.MTU()+1)) }, prm.OpInit2RTRQP)},
 	{Name: "path-mtu-one-down", Area: "QPS", Killers: []string{"WIRE-002"}, Rule: "Packets are as long as the path MTU allows", wrap: inQP(func(q prm.QPC) { q.SetMTU(max(1, q.MTU()-1)) }, prm.OpInit2RTRQP)},
@@ -42,7 +42,8 @@ var contexts = []Mutant{
 	{Name: "srq-size-promised-twice", Area: "DEV", Killers: []string{"DEV-004"}, Rule: "A device has SRQs as large as it says", wrap: caps(func(h prm.HCACap, by int) { h.SetLogMaxSRQSz(uint32(int(h.LogMaxSRQSz()) + by)) })},
 }
 
-// lostBits are mutants that lose one bit of a field of a QP's context: a field that is tried with one value hides them.
+// lostBits are mutants that lose one bit of a field of a QP's context: a field that is tried with
+// one value hides them.
 var lostBits = loseBits()
 
 func loseBits() []Mutant {
@@ -142,8 +143,8 @@ func inKey(change func(k prm.MKC)) func(*testbed.Wrap) {
 	})
 }
 
-// caps has the device say more of itself than is true: change adds to a capability. The driver sets the capabilities
-// that it has read, and the device finds its own there.
+// caps has the device say more of itself than is true: change adds to a capability. The driver sets
+// the capabilities that it has read, and the device finds its own there.
 func caps(change func(h prm.HCACap, by int)) func(*testbed.Wrap) {
 	return func(w *testbed.Wrap) {
 		w.Function = func(f pcie.Function) pcie.Function {

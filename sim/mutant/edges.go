@@ -2,9 +2,9 @@ package mutant
 
 import "github.com/rdmasim/rdmasim/sim/rule"
 
-// edges are mutants of the kinds that a suite misses: limits, words of which a part is compared, sums beyond 32 bits,
-// what is repeated after something newer, what is used again after a partial arrival, what is destroyed with events
-// pending, and compressed completions.
+// edges are mutants of the kinds that a suite misses: limits, words of which a part is compared,
+// sums beyond 32 bits, what is repeated after something newer, what is used again after a partial
+// arrival, what is destroyed with events pending, and compressed completions.
 var edges = []Mutant{
 	{Name: "halves-of-each-queue", Area: "BF", broken: rule.HalvesAreOfTheRegister, Killers: []string{"BF-014"}},
 	{Name: "register-unflushed", Area: "BF", broken: rule.RegisterIsFlushed, Killers: []string{"BF-002"}},

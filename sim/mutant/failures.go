@@ -2,7 +2,8 @@ package mutant
 
 import "github.com/rdmasim/rdmasim/sim/rule"
 
-// failures are mutants of what the device shows when something fails, as ConnectX-5 and ConnectX-6 do.
+// failures are mutants of what the device shows when something fails, as ConnectX-5 and ConnectX-6
+// do.
 var failures = []Mutant{
 	{Name: "local-key-errors-alike", Area: "ERR", broken: rule.LocalKeyErrorsNameTheirCause, Killers: []string{"ERR-025"}, Profile: "connectx-5"},
 	{Name: "flushed-head-alike", Area: "ERR", broken: rule.FlushedHeadNamesItsCause, Killers: []string{"ERR-033"}, Profile: "connectx-5"},

@@ -24,7 +24,8 @@ type Mutant struct {
 	Area string
 	// Rule is what it breaks, in one sentence that holds without the mutant.
 	Rule string
-	// Killers are the cases that are likely to notice, the first to be tried; of a counted mutant probes.
+	// Killers are the cases that are likely to notice, the first to be tried; of a counted mutant
+	// probes.
 	Killers []string
 	// Profile is the device that shows it; empty: any.
 	Profile string
@@ -61,8 +62,8 @@ func All() []Mutant {
 	return all
 }
 
-// Find is the mutant of a name, listed or of TableBits. One that needs a switch exists in a build with the tag
-// mutants only.
+// Find is the mutant of a name, listed or of TableBits. One that needs a switch exists in a build
+// with the tag mutants only.
 func Find(name string) (Mutant, error) {
 	lists := [][]Mutant{All()}
 	if strings.HasPrefix(name, tablePrefix) {

@@ -13,7 +13,8 @@ import (
 // tablePrefix begins the name of each mutant of the table of QP transitions.
 const tablePrefix = "table-"
 
-// tableEvery is how many of these mutants there are for one that is listed with the others: TableBits has all, and Find knows them.
+// tableEvery is how many of these mutants there are for one that is listed with the others:
+// TableBits has all, and Find knows them.
 const tableEvery = 149
 
 // tableTypes are the types of QP that the suite brings from state to state.
@@ -29,8 +30,9 @@ func partOf(all []Mutant) (some []Mutant) {
 	return some
 }
 
-// TableBits are the mutants of which each has one thing wrong in the table of QP transitions: a transition is missing or there is one too
-// many, or an attribute of one is refused, optional or needed where it should not be. Those that nobody could notice are left out.
+// TableBits are the mutants of which each has one thing wrong in the table of QP transitions: a
+// transition is missing or there is one too many, or an attribute of one is refused, optional or
+// needed where it should not be. Those that nobody could notice are left out.
 func TableBits() []Mutant {
 	var all []Mutant
 	for _, t := range tableTypes {
@@ -93,8 +95,8 @@ func cellBits(t verbs.QPType, from, to verbs.QPState) (all []Mutant) {
 	return all
 }
 
-// attributesOf are the attributes of a type that the table decides on: the kernel takes those of the other direction of XRC out
-// before, and refuses CUR_STATE by itself in some states.
+// attributesOf are the attributes of a type that the table decides on: the kernel takes those of
+// the other direction of XRC out before, and refuses CUR_STATE by itself in some states.
 func attributesOf(t verbs.QPType, from verbs.QPState) verbs.QPAttrMask {
 	mask := verbs.QPAttrMask(1<<21-1)&^verbs.QPMaskState | verbs.QPMaskRateLimit
 	switch t {

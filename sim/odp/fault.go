@@ -2,8 +2,8 @@ package odp
 
 import "github.com/rdmasim/rdmasim/prm"
 
-// Side is what a queue was about when it met an absent page. On each side one fault of a queue is out at most: four
-// in all (Lesokhin et al., ASPLOS 2017, section 4).
+// Side is what a queue was about when it met an absent page. On each side one fault of a queue is
+// out at most: four in all (Lesokhin et al., ASPLOS 2017, section 4).
 type Side uint8
 
 // Sides.

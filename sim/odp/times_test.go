@@ -6,7 +6,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// TestTimesOfFaults: the stages of a fault add up to what the queue has waited, and a fault that was dropped is not in them.
+// TestTimesOfFaults: the stages of a fault add up to what the queue has waited, and a fault that
+// was dropped is not in them.
 func TestTimesOfFaults(t *testing.T) {
 	b := newBed(t)
 	token := b.u.Raise(Fault{Queue: 1, Side: GatherSide, WQE: true})
@@ -24,8 +25,8 @@ func TestTimesOfFaults(t *testing.T) {
 	}
 }
 
-// TestLearning: requesters whose responses wait for pages learn of the answers one after the other, in the order of the answers; who
-// waits for anything else does not wait for them.
+// TestLearning: requesters whose responses wait for pages learn of the answers one after the other,
+// in the order of the answers; who waits for anything else does not wait for them.
 func TestLearning(t *testing.T) {
 	b := newBed(t)
 	b.u.p.Learn = 100 * sim.Microsecond

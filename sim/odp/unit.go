@@ -1,5 +1,6 @@
-// Package odp is the page-fault unit of the device. An access of a queue that meets an absent page becomes an event
-// for the driver; the queue's side waits until the driver has answered the event's token by PAGE_FAULT_RESUME.
+// Package odp is the page-fault unit of the device. An access of a queue that meets an absent page
+// becomes an event for the driver; the queue's side waits until the driver has answered the event's
+// token by PAGE_FAULT_RESUME.
 //
 // What a queue does meanwhile is up to sim/hca; sim/mkey knows which entries of a key are absent.
 package odp
@@ -25,8 +26,8 @@ type Driver interface {
 
 // Queues are who waits.
 type Queues interface {
-	// Resumed has a side of the queue with an event word go on, or fail. The token is over. wqe says that the fault was
-	// one of a work request.
+	// Resumed has a side of the queue with an event word go on, or fail. The token is over. wqe
+	// says that the fault was one of a work request.
 	Resumed(queue uint64, s Side, wqe, failed bool)
 }
 
@@ -56,12 +57,13 @@ type Counters struct {
 	MostOfQueue     uint64        // faults of one queue that were out at once, at most
 	Reported        [Kinds]uint64 // events
 	Out             uint64        // faults that are out now
-	// What the faults that are over took: until the event was written, from then to the driver's answer, and from that until
-	// the queue went on.
+	// What the faults that are over took: until the event was written, from then to the driver's
+	// answer, and from that until the queue went on.
 	Reporting, Answering, Resuming sim.Time
 }
 
-// Fields calls f with each counter: the device's own names, and sim_ before those that only a simulator has.
+// Fields calls f with each counter: the device's own names, and sim_ before those that only a
+// simulator has.
 func (c *Counters) Fields(f func(name string, v uint64)) {
 	f("odp_local_triggered_page_fault", c.LocalTriggered)
 	f("odp_remote_triggered_page_fault", c.RemoteTriggered)
@@ -92,7 +94,8 @@ const (
 	failed
 )
 
-// Tokens have 24 bits: places in the list, and above them generations, so that an answer that comes late finds nothing.
+// Tokens have 24 bits: places in the list, and above them generations, so that an answer that comes
+// late finds nothing.
 const (
 	placeBits = 14
 	genMask   = 1<<(24-placeBits) - 1
@@ -118,7 +121,8 @@ func (u *Unit) Reset() {
 // ChooseMemoryScheme says which scheme the driver has chosen.
 func (u *Unit) ChooseMemoryScheme(on bool) { u.memory = on }
 
-// Pages says whether an access that meets an absent page can wait for it: otherwise it is a bad access.
+// Pages says whether an access that meets an absent page can wait for it: otherwise it is a bad
+// access.
 func (u *Unit) Pages() bool { return u != nil && u.p.On() && u.driver.WantsPageFaults() }
 
 func (u *Unit) breaks(r rule.Rule) bool { return rule.Mutants && u.e.Broken().Has(r) }
@@ -170,7 +174,8 @@ func (u *Unit) outOf(queue uint64) (n uint64) {
 
 func (x *pending) token(i uint32) Token { return Token(x.gen<<placeBits | (i + 1)) }
 
-// Drop ends a fault whose queue does not wait any more. Dropping none, or one that is over, does nothing.
+// Drop ends a fault whose queue does not wait any more. Dropping none, or one that is over, does
+// nothing.
 func (u *Unit) Drop(t Token) {
 	if i, x := u.find(uint32(t)); x != nil {
 		u.over(i)
@@ -257,8 +262,9 @@ func (u *Unit) describe(e prm.EQE, x *pending, token uint32) {
 	}
 }
 
-// Answer is PAGE_FAULT_RESUME. An answer to a token that is over is taken and has no effect, since a driver answers
-// faults of queues that were reset meanwhile (inferred: the Linux driver does not look at queues before it resumes). So has a second answer.
+// Answer is PAGE_FAULT_RESUME. An answer to a token that is over is taken and has no effect, since
+// a driver answers faults of queues that were reset meanwhile (inferred: the Linux driver does not
+// look at queues before it resumes). So has a second answer.
 func (u *Unit) Answer(in []byte) {
 	m := prm.PageFaultResumeIn(in)
 	token := m.Token()

@@ -90,7 +90,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestAnswerCountsOnce: an answer counts once, after the event, while the queue waits; its place is used again by another token.
+// TestAnswerCountsOnce: an answer counts once, after the event, while the queue waits; its place is
+// used again by another token.
 func TestAnswerCountsOnce(t *testing.T) {
 	b := newBed(t)
 	first := b.u.Raise(Fault{Queue: 1, Side: LandingSide, WQE: true})
@@ -119,7 +120,8 @@ func TestAnswerCountsOnce(t *testing.T) {
 	}
 }
 
-// TestDropped: of a fault whose queue is gone nothing comes, neither before its event nor after its answer.
+// TestDropped: of a fault whose queue is gone nothing comes, neither before its event nor after its
+// answer.
 func TestDropped(t *testing.T) {
 	b := newBed(t)
 	b.u.Drop(b.u.Raise(Fault{Queue: 1}))

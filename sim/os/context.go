@@ -14,7 +14,8 @@ const (
 	LevelIRQ
 )
 
-// Context is what code runs in: a thread, or the softirq or hard interrupt of a CPU. Only its own code calls its methods.
+// Context is what code runs in: a thread, or the softirq or hard interrupt of a CPU. Only its own
+// code calls its methods.
 type Context struct {
 	m      *Machine
 	cpu    *CPU
@@ -61,8 +62,8 @@ func (c *Context) Run(d sim.Time) {
 	c.Sync()
 }
 
-// Sync lets the time pass that was spent, and that interrupts take meanwhile. The context has its CPU afterwards: an interrupt that
-// comes at the very instant goes first.
+// Sync lets the time pass that was spent, and that interrupts take meanwhile. The context has its
+// CPU afterwards: an interrupt that comes at the very instant goes first.
 func (c *Context) Sync() {
 	d := c.debt
 	c.debt = 0

@@ -123,7 +123,8 @@ func (c *CPU) end(gen uint64) {
 	x.resume()
 }
 
-// Interrupt sends the CPU an interrupt message now: handler runs in hard interrupt, once the CPU takes it.
+// Interrupt sends the CPU an interrupt message now: handler runs in hard interrupt, once the CPU
+// takes it.
 func (c *CPU) Interrupt(handler func(*Context)) {
 	c.deliver = append(c.deliver, handler)
 	c.m.eng.After(c.m.par.InterruptLatency, c.onIRQ, 0)

@@ -2,7 +2,8 @@ package os
 
 import "github.com/rdmasim/rdmasim/sim"
 
-// fair is what the fair class (EEVDF of Linux 6.6 and later) knows of a thread. Virtual time is in picoseconds of nice 0.
+// fair is what the fair class (EEVDF of Linux 6.6 and later) knows of a thread. Virtual time is in
+// picoseconds of nice 0.
 type fair struct {
 	v, deadline, lag sim.Time
 	weight           int64
@@ -17,7 +18,8 @@ var weights = [...]int64{88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705,
 
 func niceWeight(n int) int64 { return weights[max(-20, min(n, 19))+20] }
 
-// update charges the current thread for its time since the last update. One that has used its slice up is to give way.
+// update charges the current thread for its time since the last update. One that has used its slice
+// up is to give way.
 func (c *CPU) update() {
 	now := c.m.eng.Now()
 	if c.cur != nil {
@@ -62,7 +64,8 @@ func (f *fair) place(average, slice sim.Time) {
 	f.deadline = f.v + slice*unitWeight/sim.Time(f.weight)
 }
 
-// next is which thread of the queue is to run: of those that are not ahead of the average, the one whose deadline comes first.
+// next is which thread of the queue is to run: of those that are not ahead of the average, the one
+// whose deadline comes first.
 func (c *CPU) next() int {
 	avg, best := c.average(), -1
 	for i, t := range c.rq {
@@ -73,7 +76,8 @@ func (c *CPU) next() int {
 	return max(best, 0)
 }
 
-// preempts says whether a thread that has come is to run instead of the current one: only if that has had its share (RUN_TO_PARITY).
+// preempts says whether a thread that has come is to run instead of the current one: only if that
+// has had its share (RUN_TO_PARITY).
 func (c *CPU) preempts(t *Thread) bool {
 	f := &c.cur.fair
 	return f.v > c.average() && t.fair.v <= c.average()

@@ -2,7 +2,8 @@ package os
 
 import "github.com/rdmasim/rdmasim/sim"
 
-// SpinLock is a queued spinlock that is taken with interrupts off (spin_lock_irqsave): who waits keeps its CPU, first come first served.
+// SpinLock is a queued spinlock that is taken with interrupts off (spin_lock_irqsave): who waits
+// keeps its CPU, first come first served.
 type SpinLock struct {
 	Acquired, Waited uint64
 	Wait             sim.Time // of all that waited
@@ -82,7 +83,8 @@ func (l *SpinLock) Unlock(c *Context) {
 	c.enableIRQs()
 }
 
-// WaitQueue is where threads sleep of which one is woken at a time: the one that has slept longest (exclusive waiters).
+// WaitQueue is where threads sleep of which one is woken at a time: the one that has slept longest
+// (exclusive waiters).
 type WaitQueue struct{ sleepers []*Thread }
 
 // Sleepers says whether anybody sleeps there.

@@ -16,8 +16,8 @@ type Config struct {
 	Params Params
 	CPUs   int
 	Nodes  int // NUMA nodes, of equally many CPUs that follow each other; each is one last-level cache. 0: one
-	// Slower stretches what every instruction costs: 400 is a CPU that takes four times as long. 0: 100.
-	// Interrupt delivery, line transfers and exits from idle states are not instructions.
+	// Slower stretches what every instruction costs: 400 is a CPU that takes four times as long. 0:
+	// 100. Interrupt delivery, line transfers and exits from idle states are not instructions.
 	Slower int
 }
 

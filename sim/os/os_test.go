@@ -35,8 +35,8 @@ func run(t testing.TB, e *sim.Engine, until sim.Time) {
 	e.Close()
 }
 
-// An interrupt on an idle CPU begins after its delivery, the exit from the idle state and its entry. The state depends on the policy and
-// on how long the CPU has been idle.
+// An interrupt on an idle CPU begins after its delivery, the exit from the idle state and its
+// entry. The state depends on the policy and on how long the CPU has been idle.
 func TestInterruptsLeaveIdleStates(t *testing.T) {
 	for _, c := range []struct {
 		idle Idle
@@ -55,7 +55,8 @@ func TestInterruptsLeaveIdleStates(t *testing.T) {
 	}
 }
 
-// An interrupt stretches what it meets by the time that it takes, and no time is lost or counted twice.
+// An interrupt stretches what it meets by the time that it takes, and no time is lost or counted
+// twice.
 func TestInterruptsStretchThreads(t *testing.T) {
 	e, m := machine(t, Config{Params: params(), CPUs: 1})
 	var began, ended sim.Time
@@ -82,7 +83,8 @@ func TestInterruptsStretchThreads(t *testing.T) {
 	}
 }
 
-// A spinlock goes to who waits longest; an interrupt waits until the CPU's holder or waiter has it behind him.
+// A spinlock goes to who waits longest; an interrupt waits until the CPU's holder or waiter has it
+// behind him.
 func TestSpinLocksAreFIFO(t *testing.T) {
 	e, m := machine(t, Config{Params: params(), CPUs: 8, Nodes: 2})
 	l := m.NewSpinLock()
@@ -115,8 +117,8 @@ func TestSpinLocksAreFIFO(t *testing.T) {
 	}
 }
 
-// An interrupt that has waited for a holder of a lock goes before what the holder does next, even at the same instant: it never meets
-// a lock that the thread below it holds.
+// An interrupt that has waited for a holder of a lock goes before what the holder does next, even
+// at the same instant: it never meets a lock that the thread below it holds.
 func TestInterruptsGoFirst(t *testing.T) {
 	e, m := machine(t, Config{Params: params(), CPUs: 1})
 	l := m.NewSpinLock()
@@ -144,8 +146,8 @@ func TestInterruptsGoFirst(t *testing.T) {
 	}
 }
 
-// A program gives its CPU to a kernel worker at the first tick after its slice, which it may end even beside nice -20 if both
-// are even; and a kernel thread only when it asks.
+// A program gives its CPU to a kernel worker at the first tick after its slice, which it may end
+// even beside nice -20 if both are even; and a kernel thread only when it asks.
 func TestUserThreadsArePreempted(t *testing.T) {
 	for _, user := range []bool{true, false} {
 		e, m := machine(t, Config{Params: params(), CPUs: 1})
@@ -199,8 +201,8 @@ func TestSharesFollowWeights(t *testing.T) {
 	}
 }
 
-// A wake-up goes to the idle CPU on which the thread ran; if that is busy, to an idle one of its node, never outside its affinity; and
-// a thread pays for caches where it has not run.
+// A wake-up goes to the idle CPU on which the thread ran; if that is busy, to an idle one of its
+// node, never outside its affinity; and a thread pays for caches where it has not run.
 func TestWakeUpsFindIdleCPUs(t *testing.T) {
 	e, m := machine(t, Config{Params: params(), CPUs: 8, Nodes: 2})
 	set, err := m.CPUSet(4, 2)

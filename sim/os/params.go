@@ -1,14 +1,17 @@
-// Package os is the operating system of a simulated host as far as completions of an adapter meet it: CPUs with the contexts
-// hard interrupt, softirq and thread, run queues, wake-ups and context switches, idle states, ksoftirqd, worker pools with
-// concurrency management, spinlocks, and exclusive wait queues.
+// Package os is the operating system of a simulated host as far as completions of an adapter meet
+// it: CPUs with the contexts hard interrupt, softirq and thread, run queues, wake-ups and context
+// switches, idle states, ksoftirqd, worker pools with concurrency management, spinlocks, and
+// exclusive wait queues.
 //
-// Code of a context is a coroutine that is written straight down: it spends CPU time (Run), and an interrupt that comes
-// meanwhile stretches it. All of it is kernel code of a kernel without preemption (PREEMPT_NONE): a thread gives its CPU away when it
-// sleeps or asks (Resched). User code (Thread.User) is preempted.
+// Code of a context is a coroutine that is written straight down: it spends CPU time (Run), and an
+// interrupt that comes meanwhile stretches it. All of it is kernel code of a kernel without
+// preemption (PREEMPT_NONE): a thread gives its CPU away when it sleeps or asks (Resched). User
+// code (Thread.User) is preempted.
 //
-// The rules are those of Linux 6.12: kernel/softirq.c, kernel/workqueue.c, kernel/sched/core.c and fair.c. The periodic tick takes no
-// time, and comes only while threads wait. Not modelled: load balancing of threads that wait, CPU_INTENSIVE workers, rescuers,
-// real-time classes, and simultaneous multithreading.
+// The rules are those of Linux 6.12: kernel/softirq.c, kernel/workqueue.c, kernel/sched/core.c and
+// fair.c. The periodic tick takes no time, and comes only while threads wait. Not modelled: load
+// balancing of threads that wait, CPU_INTENSIVE workers, rescuers, real-time classes, and
+// simultaneous multithreading.
 package os
 
 import (

@@ -8,8 +8,9 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// queueWork is the kernel's own benchmark of queue_work (lib/test_workqueue.c): a thread on each CPU queues an item on the pool of its CPU,
-// and waits until it has run. It gives the items in a second, and the median time of the call.
+// queueWork is the kernel's own benchmark of queue_work (lib/test_workqueue.c): a thread on each
+// CPU queues an item on the pool of its CPU, and waits until it has run. It gives the items in a
+// second, and the median time of the call.
 func queueWork(t *testing.T, cpus int, pool func(m *Machine, cpu int) *Pool) (rate float64, median sim.Time) {
 	e, m := machine(t, Config{Params: params(), CPUs: cpus})
 	const items = 200
@@ -47,9 +48,10 @@ func queueWork(t *testing.T, cpus int, pool func(m *Machine, cpu int) *Pool) (ra
 	return float64(len(calls)) / (float64(last) / float64(sim.Second)), calls[len(calls)/2]
 }
 
-// Published for 50 threads (Linux, commit 24b2e73f9700): 6.8 million items/s and 2.6 us with a pool for each CPU, and 0.29 million and 72.5 us
-// with one pool for all that share a cache. The model misses these sizes (docs/fidelity.md); the shape holds: one lock for all costs
-// most of the rate, and its waiters wait for each other in the call.
+// Published for 50 threads (Linux, commit 24b2e73f9700): 6.8 million items/s and 2.6 us with a pool
+// for each CPU, and 0.29 million and 72.5 us with one pool for all that share a cache. The model
+// misses these sizes (docs/fidelity.md); the shape holds: one lock for all costs most of the rate,
+// and its waiters wait for each other in the call.
 func TestOnePoolForManyCPUs(t *testing.T) {
 	own, ownCall := queueWork(t, 50, func(m *Machine, cpu int) *Pool {
 		set, err := m.CPUSet(cpu, 1)

@@ -18,8 +18,8 @@ const (
 	softirqs
 )
 
-// RaiseSoftirq has a softirq of that kind run on the context's CPU: at the exit of the interrupt, or when the loop that runs looks
-// again. A plain thread has ksoftirqd serve it.
+// RaiseSoftirq has a softirq of that kind run on the context's CPU: at the exit of the interrupt,
+// or when the loop that runs looks again. A plain thread has ksoftirqd serve it.
 func (c *Context) RaiseSoftirq(s Softirq) {
 	c.cpu.softPending |= 1 << s
 	if c.level == LevelThread && !c.cpu.inSoft && !c.thread.serving {

@@ -6,7 +6,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// Waiting names the threads that have waited in a run queue for d or longer, and what has their CPU.
+// Waiting names the threads that have waited in a run queue for d or longer, and what has their
+// CPU.
 func (m *Machine) Waiting(d sim.Time) (all []string) {
 	for _, c := range m.cpus {
 		for _, t := range c.rq {
@@ -18,7 +19,8 @@ func (m *Machine) Waiting(d sim.Time) (all []string) {
 	return all
 }
 
-// Wants is the thread that has the CPU but for interrupts and softirqs, or waits first in its queue; empty: none.
+// Wants is the thread that has the CPU but for interrupts and softirqs, or waits first in its
+// queue; empty: none.
 func (c *CPU) Wants() string {
 	switch {
 	case c.cur != nil:

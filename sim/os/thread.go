@@ -30,8 +30,9 @@ type Thread struct {
 // Name is the name of the thread.
 func (t *Thread) Name() string { return t.name }
 
-// NewThread makes a thread that runs body, sleeps until the first Wake, and may run on the CPUs of a set (nil: all). It has run
-// on the CPU last before. The affinity is not empty: CPUSet sees to it.
+// NewThread makes a thread that runs body, sleeps until the first Wake, and may run on the CPUs of
+// a set (nil: all). It has run on the CPU last before. The affinity is not empty: CPUSet sees to
+// it.
 func (m *Machine) NewThread(name string, allowed Set, last int, body func(*Thread)) *Thread {
 	return m.newThread(name, allowed, last, body)
 }
@@ -201,7 +202,8 @@ func (c *CPU) run(t *Thread, exit sim.Time) {
 	c.start()
 }
 
-// Wake makes a sleeping thread runnable; the context pays. One that runs or has been woken is left alone.
+// Wake makes a sleeping thread runnable; the context pays. One that runs or has been woken is left
+// alone.
 func (c *Context) Wake(t *Thread) {
 	c.Sync()
 	if t.prepare {
@@ -238,7 +240,8 @@ func (c *Context) Wake(t *Thread) {
 	c.m.eng.After(c.m.par.IPI, target.onIncoming, 0)
 }
 
-// dispatchIncoming is the arrival of an interprocessor interrupt: all threads that wait for one come with it.
+// dispatchIncoming is the arrival of an interprocessor interrupt: all threads that wait for one
+// come with it.
 func (c *CPU) dispatchIncoming(uint64) {
 	for len(c.coming) > 0 {
 		t := c.coming[0]
@@ -290,7 +293,8 @@ func (c *CPU) tick(uint64) {
 	c.giveWay()
 }
 
-// choose is the CPU on which a woken thread is to run (select_task_rq_fair); waker is nil for a timer.
+// choose is the CPU on which a woken thread is to run (select_task_rq_fair); waker is nil for a
+// timer.
 func (t *Thread) choose(waker *Context) *CPU {
 	m := t.m
 	prev := m.cpus[t.ran]
@@ -306,7 +310,8 @@ func (t *Thread) choose(waker *Context) *CPU {
 		case near && !prev.idle() && len(here.rq) < len(prev.rq):
 			target = here
 		}
-		// A kernel thread of this CPU wakes one that ran here, and nothing else does: completion of a work item.
+		// A kernel thread of this CPU wakes one that ran here, and nothing else does: completion of
+		// a work item.
 		if waker.thread != nil && waker.thread.worker != nil && waker.thread.worker.pool.cpu >= 0 && prev == here && len(here.rq) == 0 && t.allowed.has(here.id) {
 			return here
 		}

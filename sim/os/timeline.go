@@ -13,14 +13,16 @@ type mark struct {
 	start sim.Time
 }
 
-// Begin names what the context does up to End in the timeline; it nests. Without a timeline it does nothing.
+// Begin names what the context does up to End in the timeline; it nests. Without a timeline it does
+// nothing.
 func (c *Context) Begin(name string, id uint64) {
 	if c.m.eng.Spans != nil {
 		c.marks = append(c.marks, mark{name, id, c.Now()})
 	}
 }
 
-// End ends what Begin has begun. Of a thread that has slept meanwhile the timeline has what came after.
+// End ends what Begin has begun. Of a thread that has slept meanwhile the timeline has what came
+// after.
 func (c *Context) End() {
 	if n := len(c.marks); n > 0 {
 		k := c.marks[n-1]

@@ -13,8 +13,9 @@ type Work struct {
 	on      *Worker // that runs it
 }
 
-// Pool is a pool of worker threads: of a CPU, or unbound on a set of CPUs. That of a CPU wakes another worker only when none of its
-// workers runs; an unbound one with every item (kernel/workqueue.c).
+// Pool is a pool of worker threads: of a CPU, or unbound on a set of CPUs. That of a CPU wakes
+// another worker only when none of its workers runs; an unbound one with every item
+// (kernel/workqueue.c).
 type Pool struct {
 	m       *Machine
 	cpu     int // -1: unbound
@@ -40,10 +41,12 @@ type Worker struct {
 // highpri is the nice value of the workers of WQ_HIGHPRI.
 const highpri = -20
 
-// mostWorkers bounds a pool: max_active of a workqueue by default is 256, and each item has one worker at most.
+// mostWorkers bounds a pool: max_active of a workqueue by default is 256, and each item has one
+// worker at most.
 const mostWorkers = 256
 
-// BoundPool is the pool of WQ_HIGHPRI of a CPU. All workqueues share it. It starts with two workers, as many as an idle pool keeps.
+// BoundPool is the pool of WQ_HIGHPRI of a CPU. All workqueues share it. It starts with two
+// workers, as many as an idle pool keeps.
 func (m *Machine) BoundPool(cpu int) *Pool {
 	if m.bound[cpu] == nil {
 		only := make(Set, len(m.cpus))
@@ -53,7 +56,8 @@ func (m *Machine) BoundPool(cpu int) *Pool {
 	return m.bound[cpu]
 }
 
-// UnboundPool makes an unbound pool on a set of CPUs (nil: all), with a worker for each CPU, and two at least.
+// UnboundPool makes an unbound pool on a set of CPUs (nil: all), with a worker for each CPU, and
+// two at least.
 func (m *Machine) UnboundPool(allowed Set) *Pool {
 	n := 0
 	for i := range m.cpus {

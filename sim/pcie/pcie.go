@@ -2,12 +2,11 @@
 // with completions, ordering, credits, bandwidth and exact byte accounting. It
 // declares Function, the whole face of a device.
 //
-// A transaction is one or two events, whatever the number of its TLPs: splits,
-// headers, credits and the time on the wire are arithmetic. Each direction is a
-// server that carries one TLP at a time; a TLP takes its turn when it would reach
-// the far end of an idle link (MMIO) or when its data is there (DMA). Ordering (PCI Express Base, 2.4.1):
-// posted writes of a direction stay in order; a read does not overtake posted
-// writes ahead of it; completions do not overtake posted writes.
+// A transaction is one or two events, whatever the number of its TLPs: splits, headers, credits and
+// the time on the wire are arithmetic. Each direction is a server that carries one TLP at a time; a
+// TLP takes its turn when it would reach the far end of an idle link (MMIO) or when its data is
+// there (DMA). Ordering (PCI Express Base, 2.4.1): posted writes of a direction stay in order; a
+// read does not overtake posted writes ahead of it; completions do not overtake posted writes.
 package pcie
 
 import (
@@ -42,8 +41,9 @@ type AheadFunction interface {
 // BusAddress is an address on the bus, as the host gives it to devices.
 type BusAddress = mem.PA
 
-// OwnBAR0 is where BAR 0 of a device lies on the bus, as the device itself reaches it: a request to an address there never leaves
-// it. (Whether hardware sends such a request out is not published.) No other device has a way there.
+// OwnBAR0 is where BAR 0 of a device lies on the bus, as the device itself reaches it: a request to
+// an address there never leaves it. (Whether hardware sends such a request out is not published.)
+// No other device has a way there.
 const OwnBAR0 BusAddress = 1 << 63
 
 // Bus is what a device may do to its host. One Link implements it.
@@ -97,7 +97,8 @@ type Link struct {
 	mmio   mmioSide
 	wr     writeSide
 	rd     readSide
-	// peer is the way to another device's memory, at addresses from peerFrom on; nil while there is none.
+	// peer is the way to another device's memory, at addresses from peerFrom on; nil while there is
+	// none.
 	peer     *peerPath
 	peerFrom mem.PA
 	// time on the wire that the latencies already include

@@ -7,14 +7,15 @@ import (
 	"github.com/rdmasim/rdmasim/sim/mem"
 )
 
-// Peer is the way from a function to the memory of another device of the host, through a switch or a root complex.
+// Peer is the way from a function to the memory of another device of the host, through a switch or
+// a root complex.
 type Peer struct {
 	// WriteRate and ReadRate are what the way carries of data written and read, in bits per second.
 	WriteRate, ReadRate uint64
 	// Latency is what the way takes longer than that to the host's memory, in each direction.
 	Latency sim.Time
-	// Buffer is how many bytes of writes the function takes in while the way is busy. Beyond, it calls Stall with the time at which
-	// there is room again; nil: nobody is told.
+	// Buffer is how many bytes of writes the function takes in while the way is busy. Beyond, it
+	// calls Stall with the time at which there is room again; nil: nobody is told.
 	Buffer int
 	Stall  func(until sim.Time)
 }
@@ -34,8 +35,8 @@ type PeerCounters struct {
 	WriteBusy, ReadBusy                  sim.Time
 }
 
-// peerPath is the way, as a link has it. Posted writes that it cannot take stand in the way of all that the function
-// posts behind them; reads queue at the other device, and others pass them.
+// peerPath is the way, as a link has it. Posted writes that it cannot take stand in the way of all
+// that the function posts behind them; reads queue at the other device, and others pass them.
 type peerPath struct {
 	write, read uint64 // picoseconds per byte, as Link.rate
 	latency     sim.Time
@@ -48,8 +49,8 @@ type peerPath struct {
 // noPeer is behind all addresses that are looked at.
 const noPeer = ^mem.PA(0)
 
-// AddPeer says that what lies at an address from from on is another device's memory, and what the way there is like.
-// Without this call nothing is.
+// AddPeer says that what lies at an address from from on is another device's memory, and what the
+// way there is like. Without this call nothing is.
 func (l *Link) AddPeer(from mem.PA, p Peer) error {
 	if err := p.Validate(); err != nil {
 		return err
@@ -69,8 +70,8 @@ func (l *Link) PeerCounters() *PeerCounters {
 	return &l.peer.c
 }
 
-// peerWrite is for how long a posted write of n bytes, which takes dur on the function's own wire, occupies it, and what it takes
-// beyond.
+// peerWrite is for how long a posted write of n bytes, which takes dur on the function's own wire,
+// occupies it, and what it takes beyond.
 //
 //go:noinline
 func (l *Link) peerWrite(n int, dur, beyond sim.Time) (sim.Time, sim.Time) {

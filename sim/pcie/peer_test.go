@@ -29,7 +29,8 @@ func peerRig(t *testing.T, p Peer) (*sim.Engine, *Link, mem.PA) {
 	return e, l, pa
 }
 
-// Reads from another device come at the rate of the way, and after its latency; reads of the host's memory pass them.
+// Reads from another device come at the rate of the way, and after its latency; reads of the host's
+// memory pass them.
 func TestPeerReads(t *testing.T) {
 	e, l, pa := peerRig(t, Peer{WriteRate: 50e9, ReadRate: 8e9, Latency: 300 * sim.Nanosecond})
 	host, err := l.Memory().Alloc(4096, 0)
@@ -71,7 +72,8 @@ func TestPeerReads(t *testing.T) {
 	}
 }
 
-// Writes that the way does not take keep the wire busy, and who writes is told how long when its buffer is full.
+// Writes that the way does not take keep the wire busy, and who writes is told how long when its
+// buffer is full.
 func TestPeerWrites(t *testing.T) {
 	var until []sim.Time
 	e, l, pa := peerRig(t, Peer{WriteRate: 8e9, ReadRate: 8e9, Buffer: 8192, Stall: func(t sim.Time) { until = append(until, t) }})

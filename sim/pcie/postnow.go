@@ -1,7 +1,7 @@
 package pcie
 
-// PostNow is PostMMIO by a caller that no program runs, such as an interrupt handler: the write leaves
-// at the engine's now.
+// PostNow is PostMMIO by a caller that no program runs, such as an interrupt handler: the write
+// leaves at the engine's now.
 func (l *Link) PostNow(off uint64, b []byte) {
 	for len(b) > 0 {
 		n := min(len(b), mmioLine-int(off%mmioLine))
@@ -14,8 +14,9 @@ func (l *Link) PostNow(off uint64, b []byte) {
 	}
 }
 
-// ReadNow is ReadMMIO by a caller outside virtual time, for whom it takes none. The caller has seen to it that
-// earlier writes have arrived. What the device wrote before is visible afterwards (Drain).
+// ReadNow is ReadMMIO by a caller outside virtual time, for whom it takes none. The caller has seen
+// to it that earlier writes have arrived. What the device wrote before is visible afterwards
+// (Drain).
 func (l *Link) ReadNow(off uint64, b []byte) {
 	l.c.rx(1, l.p.ReadHeader)
 	l.c.MMIOReads++

@@ -8,7 +8,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim/mem"
 )
 
-// TestReadNowTakesNoTime: a read from outside virtual time takes none, is counted, and shows memory as the device left it.
+// TestReadNowTakesNoTime: a read from outside virtual time takes none, is counted, and shows memory
+// as the device left it.
 func TestReadNowTakesNoTime(t *testing.T) {
 	r := newRig(kalia())
 	pa, err := r.m.Alloc(mem.PageSize, mem.PageSize)

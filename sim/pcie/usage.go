@@ -2,8 +2,8 @@ package pcie
 
 import "github.com/rdmasim/rdmasim/sim"
 
-// Meters are the use of the link: its two directions, with the time for which what is posted lacks credits, and that for which reads wait
-// for tags. The name is that of the device.
+// Meters are the use of the link: its two directions, with the time for which what is posted lacks
+// credits, and that for which reads wait for tags. The name is that of the device.
 func (l *Link) Meters(name string, now sim.Time) []sim.Meter {
 	registers := l.ser(int(l.c.MMIOBytes) + int(l.c.MMIOWrites)*l.p.WriteHeader)
 	write := sim.Meter{Resource: sim.PCIeWrite, Unit: name + ", PCIe from the device", Busy: l.tx.BusyBy(now) + l.tx.stalled}

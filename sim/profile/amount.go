@@ -6,7 +6,8 @@ import (
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 )
 
-// Amount is a value of this kind as a number: ps, bytes, bits per second, Hz or a count; false for a word or a switch.
+// Amount is a value of this kind as a number: ps, bytes, bits per second, Hz or a count; false for
+// a word or a switch.
 func (k Kind) Amount(text string) (n uint64, ok bool) {
 	var err error
 	switch k {

@@ -73,7 +73,8 @@ func read(name string) (*input.Doc, *file, error) {
 	return doc, f, err
 }
 
-// partial is the line of a stored file that is only a part of others: List does not decode all files to find it.
+// partial is the line of a stored file that is only a part of others: List does not decode all
+// files to find it.
 var partial = regexp.MustCompile(`(?m)^partial: true$`)
 
 // List is the names of the profiles that come with the program, sorted.

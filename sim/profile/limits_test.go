@@ -8,11 +8,12 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// most is the largest value of a kind that a profile may hold: products of these with the sizes of messages fit into the clock.
+// most is the largest value of a kind that a profile may hold: products of these with the sizes of
+// messages fit into the clock.
 var most = map[Kind]uint64{Time: uint64(1000 * sim.Second), Rate: 1e16, Size: 1 << 44, Freq: 1e9, Count: 1 << 24}
 
-// Each time, size, rate and count has a limit below what would make a product of them wrap, and an error beyond it names the key and what
-// is allowed.
+// Each time, size, rate and count has a limit below what would make a product of them wrap, and an
+// error beyond it names the key and what is allowed.
 func TestEveryValueHasALimit(t *testing.T) {
 	base := load(t, Default)
 	for _, key := range base.Keys() {

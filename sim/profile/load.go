@@ -11,7 +11,8 @@ import (
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 )
 
-// IsFile reports whether a name that --profile takes is the path of a user's file: it ends in .yaml or .yml.
+// IsFile reports whether a name that --profile takes is the path of a user's file: it ends in .yaml
+// or .yml.
 func IsFile(name string) bool {
 	return strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
 }

@@ -250,7 +250,8 @@ func (q param) parse(text string) (uint64, error) {
 	return input.Whole(text)
 }
 
-// Allowed says what the value of a key may be: its words, its bounds if it has some that all profiles share, or its kind.
+// Allowed says what the value of a key may be: its words, its bounds if it has some that all
+// profiles share, or its kind.
 func Allowed(key string) string {
 	for _, l := range layout {
 		if l.key != key {

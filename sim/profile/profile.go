@@ -3,15 +3,14 @@
 // device can do and what the kernel costs. Each value names its source, and the
 // units know nothing of profiles: they own plain Params.
 //
-// A file has a section for each unit (cpu, pcie, hca, uar, commands, congestion, odp, link, ib, switch,
-// kernel, gpu, provider) and in it, by the name of the parameter, a value, a source, and
-// a reason where the source is one of three words: "assumed" (no source is known),
-// "fitted" (tuned until a figure of rdmasim validate came out, which check names) or
-// "hypothesis" (a mechanism without a published explanation; every result lists those that
-// are on; with check, the value was fitted too).
-// A device of which only the control path is known says so by not_calibrated, with a reason; results
-// then say it beside the hypotheses. A file may extend another and then gives only what differs. The result must have a
-// value for every parameter: none has a default in code.
+// A file has a section for each unit (cpu, pcie, hca, uar, commands, congestion, odp, link, ib,
+// switch, kernel, gpu, provider) and in it, by the name of the parameter, a value, a source, and a
+// reason where the source is one of three words: "assumed" (no source is known), "fitted" (tuned
+// until a figure of rdmasim validate came out, which check names) or "hypothesis" (a mechanism
+// without a published explanation; every result lists those that are on; with check, the value was
+// fitted too). A device of which only the control path is known says so by not_calibrated, with a
+// reason; results then say it beside the hypotheses. A file may extend another and then gives only
+// what differs. The result must have a value for every parameter: none has a default in code.
 package profile
 
 import (
@@ -30,9 +29,11 @@ import (
 // Profile is a complete set of parameters.
 type Profile struct {
 	Name, Title string
-	// Extends is the stored profile, or a part of it, that the file takes other values from; empty: none.
+	// Extends is the stored profile, or a part of it, that the file takes other values from; empty:
+	// none.
 	Extends string
-	// NotCalibrated says why no rate or time of the profile is evidence; empty: its checks are in rdmasim validate.
+	// NotCalibrated says why no rate or time of the profile is evidence; empty: its checks are in
+	// rdmasim validate.
 	NotCalibrated string
 
 	CPU      cpu.Params

@@ -163,7 +163,8 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// A value that contradicts another one, which the user has not named, is refused by the keys of both, in the units of a profile.
+// A value that contradicts another one, which the user has not named, is refused by the keys of
+// both, in the units of a profile.
 func TestValuesThatContradictOthers(t *testing.T) {
 	for a, want := range map[string]string{
 		"hca.pu_service=1s":         "hca.requester_latency: 140ns, less than hca.pu_service (1s), which includes it: change both",
@@ -275,7 +276,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// No value is cited from memory anew: whoever finds its source takes the words away, and lowers the number.
+// No value is cited from memory anew: whoever finds its source takes the words away, and lowers the
+// number.
 func TestValuesFromMemory(t *testing.T) {
 	keys := map[string]bool{}
 	for _, n := range List() {

@@ -2,8 +2,9 @@ package profile
 
 import "fmt"
 
-// GivenBy is the name of the stored profile that gives the value of key: the profile itself, or one that it extends.
-// It is empty for an override, for a key that there is not, and for a value of a user's own file.
+// GivenBy is the name of the stored profile that gives the value of key: the profile itself, or one
+// that it extends. It is empty for an override, for a key that there is not, and for a value of a
+// user's own file.
 func (p *Profile) GivenBy(key string) string {
 	o, ok := p.origins[key]
 	if !ok || o.doc == nil {
@@ -16,8 +17,9 @@ func (p *Profile) GivenBy(key string) string {
 	return name[:max(0, len(name)-len(".yaml"))]
 }
 
-// Refit gives key another value where the stored profile of that name gives it, as a change of that file would: a
-// profile that has a value of its own keeps it. It reports whether the value changed hands.
+// Refit gives key another value where the stored profile of that name gives it, as a change of that
+// file would: a profile that has a value of its own keeps it. It reports whether the value changed
+// hands.
 func (p *Profile) Refit(file, key, text string) (bool, error) {
 	q, ok := p.param(key)
 	if !ok {

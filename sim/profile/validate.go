@@ -69,7 +69,8 @@ func (p *Profile) place(section string, err error) error {
 	return errors.New(what)
 }
 
-// keysFor is a unit's error with the keys of values in place of the fields' names, those of the last section first.
+// keysFor is a unit's error with the keys of values in place of the fields' names, those of the
+// last section first.
 func (p *Profile) keysFor(text string, sections ...string) string {
 	keys := map[string]string{}
 	for _, section := range sections {

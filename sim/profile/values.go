@@ -69,8 +69,9 @@ func (p *Profile) value(q param) Value {
 	return Value{q.key, q.text(), q.kind, o.source, o.reason, o.check, o.hypothesis}
 }
 
-// Hypotheses are the values that belong to unexplained mechanisms, as key=value:
-// every result carries them. TimingNotCalibrated stands before them where it holds. A time or count of 0, and a switch that is false, is a mechanism that is off.
+// Hypotheses are the values that belong to unexplained mechanisms, as key=value: every result
+// carries them. TimingNotCalibrated stands before them where it holds. A time or count of 0, and a
+// switch that is false, is a mechanism that is off.
 func (p *Profile) Hypotheses() []string {
 	hs := p.Timing()
 	for _, v := range p.Values() {

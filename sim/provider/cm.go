@@ -12,8 +12,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// connections is what librdmacm keeps in a process (cma.c of rdma-core 44): the devices that it has opened, and its ids by what the
-// kernel calls them in events.
+// connections is what librdmacm keeps in a process (cma.c of rdma-core 44): the devices that it has
+// opened, and its ids by what the kernel calls them in events.
 type connections struct {
 	devices []*cmDevice
 	ids     map[uint64]*CMID
@@ -40,7 +40,8 @@ type EventChannel struct {
 	closed bool
 }
 
-// CreateEventChannel is rdma_create_event_channel. lookup finds the entry of the process for a device of the kernel.
+// CreateEventChannel is rdma_create_event_channel. lookup finds the entry of the process for a
+// device of the kernel.
 func (p *Process) CreateEventChannel(vt verbs.Thread, m *cm.Manager, lookup func(*kernel.Device) *Device) (_ verbs.EventChannel, err error) {
 	defer Of(vt).answers(&err)
 	t := p.enterCM(vt)
@@ -204,7 +205,8 @@ type cmEvent struct {
 	group *cmGroup
 }
 
-// request is ucma_process_conn_req: the new id has the context of its listener. It is refused if it cannot be made.
+// request is ucma_process_conn_req: the new id has the context of its listener. It is refused if it
+// cannot be made.
 func (id *CMID) request(t *Thread, e *cm.Event, out *cmEvent) bool {
 	ch := id.ch
 	n := ch.newID(id.ps, id.typ, id.context)

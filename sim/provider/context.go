@@ -237,7 +237,8 @@ func (c *Context) WCStatusStr(status verbs.WCStatus) string {
 	return status.String()
 }
 
-// slots give numbers to things. Numbers that were given back are taken first, the latest before the others.
+// slots give numbers to things. Numbers that were given back are taken first, the latest before the
+// others.
 type slots[T any] struct {
 	all  []T
 	free []uint32

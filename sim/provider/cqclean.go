@@ -6,9 +6,9 @@ import (
 	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
-// clean drops the entries of a QP that is reset or destroyed, by its user index, moves the others up
-// over the holes with the owner bit of where they come to lie, and reports the
-// consumer index (__mlx5_cq_clean, 3.3). It adds to cost what that takes.
+// clean drops the entries of a QP that is reset or destroyed, by its user index, moves the others
+// up over the holes with the owner bit of where they come to lie, and reports the consumer index
+// (__mlx5_cq_clean, 3.3). It adds to cost what that takes.
 func (q *CQ) clean(t *Thread, uidx uint32, srq *SRQ, cost *sim.Time) {
 	if t.breaks(rule.CQIsCleanedOfAQP) {
 		return

@@ -43,8 +43,9 @@ func (q *CQ) EndPoll(vt verbs.Thread) {
 	q.leaveEx(t)
 }
 
-// enterEx takes the lock for the extended way to poll, which goes without where the CQ was promised to one thread. Nothing checks
-// that promise, and ibv_poll_cq locks all the same (the table ops of mlx5's cq.c).
+// enterEx takes the lock for the extended way to poll, which goes without where the CQ was promised
+// to one thread. Nothing checks that promise, and ibv_poll_cq locks all the same (the table ops of
+// mlx5's cq.c).
 func (q *CQ) enterEx(t *Thread, p *Params) {
 	if q.ex.unlocked {
 		t.P.Sync()

@@ -12,7 +12,8 @@ import (
 // firstFD is the first descriptor that a process hands out.
 const firstFD = 3
 
-// descriptor is an open file of a process: a device's, of events, of the folder, or of the null device.
+// descriptor is an open file of a process: a device's, of events, of the folder, or of the null
+// device.
 type descriptor struct {
 	of      openContext // that it was duplicated of; nil: another file
 	file    kernel.Inode

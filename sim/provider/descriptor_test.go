@@ -7,8 +7,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim/kernel"
 )
 
-// A number that was given back is the next that is given, and the files of a process that ends go from the highest number down,
-// whenever each was opened.
+// A number that was given back is the next that is given, and the files of a process that ends go
+// from the highest number down, whenever each was opened.
 func TestDescriptorsGoFromTheHighestDown(t *testing.T) {
 	p := &Process{K: &kernel.Process{}}
 	var ended []string

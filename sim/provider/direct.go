@@ -18,7 +18,8 @@ func (c *Context) noDirect(call string) error {
 	return nil
 }
 
-// unmodelled is the answer of a call for which a device needs what none here has, or of which nothing is modelled.
+// unmodelled is the answer of a call for which a device needs what none here has, or of which
+// nothing is modelled.
 func (c *Context) unmodelled(call, what string) error {
 	if err := c.noDirect(call); err != nil {
 		return err
@@ -37,13 +38,14 @@ const (
 	flagBlueFlame  = 1 << 8
 )
 
-// alwaysAnswered are the parts of mlx5dv_query_device that libmlx5 answers for any device, if with zeros: what the device or the
-// kernel lacks is nothing that it says. The others depend on them.
+// alwaysAnswered are the parts of mlx5dv_query_device that libmlx5 answers for any device, if with
+// zeros: what the device or the kernel lacks is nothing that it says. The others depend on them.
 const alwaysAnswered = verbs.DirectCQECompression | verbs.DirectSWP | verbs.DirectStridingRQ | verbs.DirectTunnelOffloads |
 	verbs.DirectDCIStreams | verbs.DirectDynBFRegs | verbs.DirectFlowActionFlags | verbs.DirectDCODPCaps | verbs.DirectHCACoreClock |
 	verbs.DirectSignature | verbs.DirectWRMemcpyLength | verbs.DirectCryptoOffload | verbs.DirectMaxDCRDAtom
 
-// QueryDirect is mlx5dv_query_device: what the library has asked the kernel when it opened the device.
+// QueryDirect is mlx5dv_query_device: what the library has asked the kernel when it opened the
+// device.
 func (c *Context) QueryDirect(vt verbs.Thread, mask uint64) (a verbs.DirectAttr, err error) {
 	defer Of(vt).answers(&err)
 	Of(vt).Core.Run(Of(vt).P, c.proc.Params.Control)

@@ -27,7 +27,8 @@ func (c *Context) ClockInfo(vt verbs.Thread) (_ verbs.ClockInfo, err error) {
 	return verbs.ClockInfo{NSec: i.NSec, LastCycles: i.Cycles, Frac: i.Frac, Mult: i.Mult, Shift: i.Shift, Mask: i.Mask, TSToNS: convert}, nil
 }
 
-// nanoseconds is mlx5dv_ts_to_ns: what is more than half of the clock's range ahead of the page is taken for older than it.
+// nanoseconds is mlx5dv_ts_to_ns: what is more than half of the clock's range ahead of the page is
+// taken for older than it.
 func nanoseconds(i *kernel.ClockInfo, ticks uint64) uint64 {
 	if since := (ticks - i.Cycles) & i.Mask; since <= i.Mask/2 {
 		return i.NSec + (since*uint64(i.Mult)+i.Frac)>>i.Shift

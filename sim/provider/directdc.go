@@ -9,11 +9,13 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// queryDC is the part of mlx5dv_query_device for the dynamically connected transport: there is no paging on demand for it and there are
-// no streams; how many READs a queue has outstanding the library asks the device by DevX, which it has not.
+// queryDC is the part of mlx5dv_query_device for the dynamically connected transport: there is no
+// paging on demand for it and there are no streams; how many READs a queue has outstanding the
+// library asks the device by DevX, which it has not.
 func (c *Context) queryDC(uint64, *verbs.DirectAttr) {}
 
-// checkDC is the part of create_qp for a QP of the driver's type, whose direct attributes name an end.
+// checkDC is the part of create_qp for a QP of the driver's type, whose direct attributes name an
+// end.
 func (q *QP) checkDC(a *verbs.QPInitAttr) error {
 	switch d := a.Direct; d.DCType {
 	case verbs.DCT:
@@ -112,7 +114,8 @@ func (e *qpEx) SetDCAddr(t verbs.Thread, ah verbs.AH, remoteDCTN uint32, key uin
 	e.setDC(Of(t), ah, remoteDCTN, key)
 }
 
-// SetDCAddrStream is mlx5dv_wr_set_dc_addr_stream. A device without streams does not look at their numbers.
+// SetDCAddrStream is mlx5dv_wr_set_dc_addr_stream. A device without streams does not look at their
+// numbers.
 func (e *qpEx) SetDCAddrStream(vt verbs.Thread, ah verbs.AH, remoteDCTN uint32, key uint64, stream uint16) {
 	t := Of(vt)
 	if e.q.typ == verbs.QPTDriver && !e.full {

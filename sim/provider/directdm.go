@@ -11,8 +11,8 @@ import (
 
 var _ verbs.DirectDM = (*DM)(nil)
 
-// AllocDirectDM is mlx5dv_alloc_dm (_mlx5dv_alloc_dm). Of the memory for steering that the library knows, the driver has none
-// for this device.
+// AllocDirectDM is mlx5dv_alloc_dm (_mlx5dv_alloc_dm). Of the memory for steering that the library
+// knows, the driver has none for this device.
 func (c *Context) AllocDirectDM(vt verbs.Thread, a verbs.DMAttr, d verbs.DirectDMAttr) (_ verbs.DM, err error) {
 	t := c.enter(vt)
 	defer t.answers(&err)

@@ -12,13 +12,15 @@ import (
 
 var _ verbs.DirectQPEx = (*qpEx)(nil)
 
-// noDirect ends the process: the call goes through a pointer that mlx5_qp_fill_wr_pfns has left null.
+// noDirect ends the process: the call goes through a pointer that mlx5_qp_fill_wr_pfns has left
+// null.
 func (e *qpEx) noDirect(vt verbs.Thread, call string) {
 	panic(Abort{fmt.Sprintf("segmentation fault: %q calls mlx5dv_wr_%s on a QP that does not have it", Of(vt).name, call)})
 }
 
-// WRRawWQE is mlx5dv_wr_raw_wqe: what flags and operation are is in the bytes, of which the control segment says how many
-// there are (qp.c, mlx5_wr_raw_wqe). It forgets the fence that an earlier request left for this one.
+// WRRawWQE is mlx5dv_wr_raw_wqe: what flags and operation are is in the bytes, of which the control
+// segment says how many there are (qp.c, mlx5_wr_raw_wqe). It forgets the fence that an earlier
+// request left for this one.
 func (e *qpEx) WRRawWQE(vt verbs.Thread, wqe []byte) {
 	t := Of(vt)
 	q := e.q

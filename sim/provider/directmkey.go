@@ -40,7 +40,8 @@ func (q *QP) readyMkeyOps(t *Thread) error {
 	return q.pd.real().regOpaque(t)
 }
 
-// opaqueBytes is what a copy may leave of itself (MLX5_OPAQUE_BUF_LEN): room that the library registers with a PD's first QP that copies.
+// opaqueBytes is what a copy may leave of itself (MLX5_OPAQUE_BUF_LEN): room that the library
+// registers with a PD's first QP that copies.
 const opaqueBytes = 64
 
 // regOpaque is reg_opaque_mr.
@@ -90,8 +91,8 @@ type Mkey struct {
 // knownMkeyFlags are those that the library knows; update of the tag needs a device that says so.
 const knownMkeyFlags = verbs.MkeyIndirect | verbs.MkeyBlockSignature | verbs.MkeyCrypto | verbs.MkeyRemoteInvalid
 
-// CreateMkey is mlx5dv_create_mkey. EOPNOTSUPP: no flag, one that the library does not know, or what the device does not have; errnos of
-// the device.
+// CreateMkey is mlx5dv_create_mkey. EOPNOTSUPP: no flag, one that the library does not know, or
+// what the device does not have; errnos of the device.
 func (c *Context) CreateMkey(vt verbs.Thread, vp verbs.PD, flags uint32, maxEntries uint16) (_ verbs.Mkey, err error) {
 	defer Of(vt).answers(&err)
 	t := c.enter(vt)
@@ -150,9 +151,10 @@ func (c *Context) RegDirectDmabufMR(vt verbs.Thread, vp verbs.PD, offset, length
 // layoutAccess are the rights that a layout takes.
 const layoutAccess = verbs.AccessLocalWrite | verbs.AccessRemoteWrite | verbs.AccessRemoteRead | verbs.AccessRemoteAtomic
 
-// layOut is mlx5dv_wr_mr_list and mlx5dv_wr_mr_interleaved (qp.c: mlx5_send_wr_mkey_configure with its two setters): a UMR of units entries of
-// 16 bytes, which fill writes. EOPNOTSUPP: the flags have no IBV_SEND_INLINE; EINVAL: other rights than those of memory as such; ENOMEM: more
-// entries than the key or a request has room for.
+// layOut is mlx5dv_wr_mr_list and mlx5dv_wr_mr_interleaved (qp.c: mlx5_send_wr_mkey_configure with
+// its two setters): a UMR of units entries of 16 bytes, which fill writes. EOPNOTSUPP: the flags
+// have no IBV_SEND_INLINE; EINVAL: other rights than those of memory as such; ENOMEM: more entries
+// than the key or a request has room for.
 func (e *qpEx) layOut(vt verbs.Thread, op uint64, vm verbs.Mkey, access verbs.AccessFlags, entries, units int, length uint64, fill func(i int, b []byte)) {
 	t := Of(vt)
 	q := e.q
@@ -221,7 +223,8 @@ func (e *qpEx) WRMRList(t verbs.Thread, m verbs.Mkey, access verbs.AccessFlags, 
 	})
 }
 
-// WRMRInterleaved is mlx5dv_wr_mr_interleaved. The sizes of pieces and gaps are cut to 16 bits, as the library does.
+// WRMRInterleaved is mlx5dv_wr_mr_interleaved. The sizes of pieces and gaps are cut to 16 bits, as
+// the library does.
 func (e *qpEx) WRMRInterleaved(t verbs.Thread, m verbs.Mkey, access verbs.AccessFlags, repeat uint32, pieces []verbs.MRInterleaved) {
 	round := uint64(0)
 	for i := range pieces {

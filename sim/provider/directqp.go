@@ -12,7 +12,8 @@ import (
 
 var _ verbs.DirectQP = (*QP)(nil)
 
-// What mlx5dv_create_qp knows (verbs.c: MLX5_DV_CREATE_QP_SUP_COMP_MASK, MLX5DV_QP_CREATE_SUP_FLAGS).
+// What mlx5dv_create_qp knows (verbs.c: MLX5_DV_CREATE_QP_SUP_COMP_MASK,
+// MLX5DV_QP_CREATE_SUP_FLAGS).
 const (
 	directQPMasks = verbs.DirectQPCreateFlags | verbs.DirectQPDC | verbs.DirectQPSendOpsFlags | verbs.DirectQPDCIStreams
 	directQPFlags = verbs.DirectQPCreateOOODP<<1 - 1
@@ -20,8 +21,8 @@ const (
 	bothScatter = verbs.DirectQPCreateDisableScatterToCQE | verbs.DirectQPCreateAllowScatterToCQE
 )
 
-// checkDirect is what create_qp makes of mlx5dv_qp_init_attr, in its order, and of the driver's type without. Its other
-// checks come before or after.
+// checkDirect is what create_qp makes of mlx5dv_qp_init_attr, in its order, and of the driver's
+// type without. Its other checks come before or after.
 func (q *QP) checkDirect(a *verbs.QPInitAttr) error {
 	d := a.Direct
 	if d == nil {
@@ -81,8 +82,8 @@ const (
 	qpDCIStream      = 1 << 11
 )
 
-// directRequest puts creation flags into the command. The driver takes those of loopback for any QP, and the others where
-// the device has what they ask for.
+// directRequest puts creation flags into the command. The driver takes those of loopback for any
+// QP, and the others where the device has what they ask for.
 func (q *QP) directRequest(r *kernel.QPReq) {
 	d := q.init.Direct
 	if d == nil || d.CompMask&verbs.DirectQPCreateFlags == 0 {
@@ -125,8 +126,9 @@ func (q *QP) checkDirectOps(ops uint64) error {
 	return q.checkMkeyOps(ops)
 }
 
-// ModifyUDPSport is mlx5dv_modify_qp_udp_sport: a command of the library's own, in RTS on connections only. The library has
-// asked for the device's capabilities when it opened it; here it asks now.
+// ModifyUDPSport is mlx5dv_modify_qp_udp_sport: a command of the library's own, in RTS on
+// connections only. The library has asked for the device's capabilities when it opened it; here it
+// asks now.
 func (q *QP) ModifyUDPSport(vt verbs.Thread, sport uint16) (err error) {
 	const call = "modify_qp_udp_sport"
 	t := q.ctx.enter(vt)

@@ -10,8 +10,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// qpnBlock is an object of the device that reserves QP numbers, and which of them the program holds (mlx5.c,
-// reserved_qpn_blk).
+// qpnBlock is an object of the device that reserves QP numbers, and which of them the program holds
+// (mlx5.c, reserved_qpn_blk).
 type qpnBlock struct {
 	object kernel.Handle
 	first  uint32
@@ -19,7 +19,8 @@ type qpnBlock struct {
 	next   int // number that is given next: none is given twice
 }
 
-// ReserveQPN is mlx5dv_reserved_qpn_alloc: the next number of the latest object, or the first of a new one.
+// ReserveQPN is mlx5dv_reserved_qpn_alloc: the next number of the latest object, or the first of a
+// new one.
 func (c *Context) ReserveQPN(vt verbs.Thread) (_ uint32, err error) {
 	const call = "reserved_qpn_alloc"
 	t := c.enter(vt)
@@ -64,8 +65,8 @@ func (c *Context) newQPNBlock(t *Thread) (*qpnBlock, error) {
 	return &qpnBlock{object: h, first: prm.CreateGeneralObjectOut(out).ObjID(), held: make([]bool, 1<<log)}, nil
 }
 
-// ReleaseQPN is mlx5dv_reserved_qpn_dealloc. An object goes when all of its numbers were given and returned. EINVAL: a number
-// that the program does not hold.
+// ReleaseQPN is mlx5dv_reserved_qpn_dealloc. An object goes when all of its numbers were given and
+// returned. EINVAL: a number that the program does not hold.
 func (c *Context) ReleaseQPN(vt verbs.Thread, qpn uint32) (err error) {
 	const call = "reserved_qpn_dealloc"
 	t := c.enter(vt)

@@ -11,7 +11,8 @@ import (
 // OpenDMABuf gives the process a descriptor of a DMA-BUF, which takes over the caller's reference.
 func (p *Process) OpenDMABuf(b *kernel.DMABuf) int { return p.openFD(&descriptor{buf: b}) }
 
-// DMABuf is the DMA-BUF behind a descriptor (dma_buf_get without the reference). EBADF: it is not open; EINVAL: of another file.
+// DMABuf is the DMA-BUF behind a descriptor (dma_buf_get without the reference). EBADF: it is not
+// open; EINVAL: of another file.
 func (p *Process) DMABuf(fd int) (*kernel.DMABuf, error) {
 	if _, err := p.inodeOf(fd); err != nil {
 		return nil, err
@@ -36,6 +37,7 @@ func (p *PD) regDmabuf(vt verbs.Thread, r kernel.DmabufMRReq, fd int) (_ verbs.M
 	if err != nil {
 		return nil, fmt.Errorf("reg_dmabuf_mr %#x+%#x of descriptor %d: %w", r.Offset, r.Length, fd, err)
 	}
-	// The region is no memory of the process: libibverbs keeps nothing from children here, and gives the offset as its address.
+	// The region is no memory of the process: libibverbs keeps nothing from children here, and
+	// gives the offset as its address.
 	return &MR{ctx: p.ctx, pd: p, h: h, lkey: lkey, rkey: rkey, addr: r.Offset, length: r.Length, access: r.Access, kind: mrDmabuf}, nil
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Folder is the folder in which the processes of a host open files. Files have names and inodes, and no contents.
+// Folder is the folder in which the processes of a host open files. Files have names and inodes,
+// and no contents.
 type Folder struct {
 	inodes map[string]kernel.Inode
 	last   uint64
@@ -18,8 +19,8 @@ type Folder struct {
 // hostFileSystem is the device number of the folder.
 const hostFileSystem = 1
 
-// OpenFile is open(2). ENOENT: there is no such file, and O_CREAT is not given. EEXIST: there is, and O_EXCL is given with
-// it. EINVAL: no name.
+// OpenFile is open(2). ENOENT: there is no such file, and O_CREAT is not given. EEXIST: there is,
+// and O_EXCL is given with it. EINVAL: no name.
 func (p *Process) OpenFile(vt verbs.Thread, name string, flags int) (int, error) {
 	Of(vt).P.Sync() // processes share the folder
 	if name == "" || strings.Contains(name, "/") {
@@ -53,7 +54,8 @@ func (p *Process) RemoveFile(vt verbs.Thread, name string) error {
 	return nil
 }
 
-// inodeOf is the inode behind a descriptor: EBADF when it is not open. All device files and the null device are files, too.
+// inodeOf is the inode behind a descriptor: EBADF when it is not open. All device files and the
+// null device are files, too.
 func (p *Process) inodeOf(fd int) (kernel.Inode, error) {
 	i := fd - firstFD
 	if i < 0 || i >= len(p.fds) || p.fds[i] == nil {

@@ -98,8 +98,8 @@ func (m *MR) Unimport(vt verbs.Thread) error {
 	return nil
 }
 
-// TakeFD is pidfd_getfd: a descriptor of what another process has open as fd. EBADF: nothing. EOPNOTSUPP: files of
-// RDMA devices, which are not modelled outside of their process.
+// TakeFD is pidfd_getfd: a descriptor of what another process has open as fd. EBADF: nothing.
+// EOPNOTSUPP: files of RDMA devices, which are not modelled outside of their process.
 func (p *Process) TakeFD(vt verbs.Thread, from *Process, fd int) (int, error) {
 	Of(vt).P.Sync() // the other process may be opening or closing it
 	i := fd - firstFD

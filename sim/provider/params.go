@@ -85,8 +85,8 @@ type Params struct {
 	IndependentTD bool
 	// AtomicWrite offers atomic writes by the extended way to post, which libmlx5 does not.
 	AtomicWrite bool
-	// Foreign says that the device is another provider's than libmlx5: direct verbs, which a program may call on any
-	// device, give EOPNOTSUPP.
+	// Foreign says that the device is another provider's than libmlx5: direct verbs, which a
+	// program may call on any device, give EOPNOTSUPP.
 	Foreign bool
 	// IndependentTDMax bounds independent thread domains of today's library, for which the
 	// proposal defines no table: a hypothesis. In a static one the limit is num_dyn_bfregs/4,

@@ -173,8 +173,8 @@ func (q *CQ) freeze(t *Thread, e prm.CQE64) {
 	}
 }
 
-// goodRequest is handle_good_req. The completion has what the library remembers of the request, which the entry says better
-// but for raw ones.
+// goodRequest is handle_good_req. The completion has what the library remembers of the request,
+// which the entry says better but for raw ones.
 func goodRequest(e prm.CQE64, wc *verbs.WC) {
 	raw := wc.Opcode == verbs.WCOpDriver2
 	switch e.SOp() {

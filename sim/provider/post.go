@@ -58,8 +58,8 @@ func (q *QP) PostSend(vt verbs.Thread, wrs []verbs.SendWR) (bad int, err error) 
 //go:noinline
 func badRequest(n int, err error) error { return fmt.Errorf("post_send: request %d: %w", n, err) }
 
-// cost is the CPU time to build a request, counted from what has been built: 16-byte units, of which the inline data take some,
-// and the further lines of the ring that they are in.
+// cost is the CPU time to build a request, counted from what has been built: 16-byte units, of
+// which the inline data take some, and the further lines of the ring that they are in.
 func (s *posting) cost(p *Params) sim.Time {
 	segments := s.ds - 1
 	if s.copied > 0 {

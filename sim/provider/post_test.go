@@ -2,8 +2,8 @@ package provider
 
 import "testing"
 
-// A request costs what was built: each 16-byte segment behind the control segment, further lines, and the copy of inline data,
-// which is no segment.
+// A request costs what was built: each 16-byte segment behind the control segment, further lines,
+// and the copy of inline data, which is no segment.
 func TestCostOfAPost(t *testing.T) {
 	p := &Params{BuildWQE: 1_000_000, BuildSegment: 10_000, BuildLine: 100, InlineCopy: 1}
 	for _, c := range []struct {

@@ -14,7 +14,8 @@ type posting struct {
 	ds   int
 	// copied is how many bytes of inline data the last request has.
 	copied int
-	// block is the basic block of the last control segment; nil where the request is built otherwise.
+	// block is the basic block of the last control segment; nil where the request is built
+	// otherwise.
 	block []byte
 }
 

@@ -75,9 +75,10 @@ type forkSupport struct {
 	late    bool // too_late: there is such memory already, and it is not kept from them
 }
 
-// Exit is the end of the process: the kernel closes what it has open, from the highest descriptor down. close_files (fs/file.c) goes
-// through the table upwards, fput leaves each file to the list of task_work_add, and that is run from the latest on (Linux 6.1, 6.12
-// and 7.3). No thread of the process runs any more; c is the thread that does the work.
+// Exit is the end of the process: the kernel closes what it has open, from the highest descriptor
+// down. close_files (fs/file.c) goes through the table upwards, fput leaves each file to the list
+// of task_work_add, and that is run from the latest on (Linux 6.1, 6.12 and 7.3). No thread of the
+// process runs any more; c is the thread that does the work.
 func (p *Process) Exit(c kernel.Caller) {
 	defer func() {
 		p.closeAll(kernel.Caller{}) // the rest, where c is killed meanwhile

@@ -9,14 +9,16 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// providerBuf is a buffer of ibv_alloc_buf. It is anonymous memory: only confidential guests have a DMA-BUF instead.
+// providerBuf is a buffer of ibv_alloc_buf. It is anonymous memory: only confidential guests have a
+// DMA-BUF instead.
 type providerBuf struct {
 	verbs.Buffer
 	pd   *PD
 	size uint64 // in whole pages, up to which regions may reach
 }
 
-// AllocBuf is ibv_alloc_buf (mlx5_alloc_buf_op). EINVAL: nothing is asked for; EOPNOTSUPP: an older library.
+// AllocBuf is ibv_alloc_buf (mlx5_alloc_buf_op). EINVAL: nothing is asked for; EOPNOTSUPP: an older
+// library.
 func (p *PD) AllocBuf(vt verbs.Thread, size uint64) (_ verbs.ProviderBuf, err error) {
 	defer Of(vt).answers(&err)
 	p.ctx.enter(vt)

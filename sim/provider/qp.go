@@ -30,8 +30,8 @@ type queue struct {
 type request struct {
 	id   uint64
 	head uint32 // send: head when it was posted
-	// driver is what the completion is to say of a send request if its entry does not (wr_data): what a UMR was for, or that
-	// the request was raw bytes.
+	// driver is what the completion is to say of a send request if its entry does not (wr_data):
+	// what a UMR was for, or that the request was raw bytes.
 	driver verbs.WCOpcode
 }
 

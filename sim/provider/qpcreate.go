@@ -116,8 +116,8 @@ func (q *QP) allowedOps() uint64 {
 	return 0
 }
 
-// layOut puts the receive queue at the start of the buffer and the send queue behind it, on a page of its own for raw
-// packets: there the two are queues of the device (libmlx5's sq_buf).
+// layOut puts the receive queue at the start of the buffer and the send queue behind it, on a page
+// of its own for raw packets: there the two are queues of the device (libmlx5's sq_buf).
 func (q *QP) layOut() {
 	rq, sq := &q.rq, &q.sq
 	rq.mask, sq.mask = rq.cnt<<rq.shift-1, sq.cnt<<sq.shift-1
@@ -204,7 +204,8 @@ func (q *QP) register(t *Thread, r *kernel.QPReq) (err error) {
 	return nil
 }
 
-// queueRegister takes a register from the context's pools for a QP; nil: the kernel is to choose one.
+// queueRegister takes a register from the context's pools for a QP; nil: the kernel is to choose
+// one.
 func (c *Context) queueRegister(t *Thread, r *kernel.QPReq) (bf *bfReg, own bool, err error) {
 	if c.isStatic() {
 		return nil, false, nil

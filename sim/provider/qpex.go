@@ -94,7 +94,8 @@ func (e *qpEx) begin(t *Thread, op verbs.WROpcode, imm uint32) (ok bool) {
 	return e.beginAs(t, wqeOpcode(op), 0, imm)
 }
 
-// beginAs is begin for an opcode of the device's. done is what the completion says that the entry does not.
+// beginAs is begin for an opcode of the device's. done is what the completion says that the entry
+// does not.
 func (e *qpEx) beginAs(t *Thread, op prm.WQEOpcode, done verbs.WCOpcode, imm uint32) (ok bool) {
 	q := e.q
 	sq := &q.sq

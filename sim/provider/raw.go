@@ -13,8 +13,9 @@ import (
 // raw says whether the QP is of raw packets.
 func (q *QP) raw() bool { return q.typ == verbs.QPTRawPacket }
 
-// ethernetSeg writes the segment before the data of a packet (qp.c, the case IBV_QPT_RAW_PACKET of _mlx5_post_send), of
-// whose headers the device wants none in it. EINVAL: a long send, for which requests have no headers.
+// ethernetSeg writes the segment before the data of a packet (qp.c, the case IBV_QPT_RAW_PACKET of
+// _mlx5_post_send), of whose headers the device wants none in it. EINVAL: a long send, for which
+// requests have no headers.
 func (q *QP) ethernetSeg(t *Thread, s *posting, w *verbs.SendWR) error {
 	if w.Opcode == verbs.WRTSO {
 		return fmt.Errorf("a long send without headers: %w", syscall.EINVAL)
@@ -28,8 +29,9 @@ func (q *QP) ethernetSeg(t *Thread, s *posting, w *verbs.SendWR) error {
 	return nil
 }
 
-// startReceiving tells the device what was posted before RTR. The queue of raw packets is alive from INIT on, so the
-// library keeps its doorbell record back until then (mlx5_modify_qp and mlx5_post_recv).
+// startReceiving tells the device what was posted before RTR. The queue of raw packets is alive
+// from INIT on, so the library keeps its doorbell record back until then (mlx5_modify_qp and
+// mlx5_post_recv).
 func (q *QP) startReceiving(t *Thread) {
 	if !q.raw() {
 		return
@@ -42,7 +44,8 @@ func (q *QP) startReceiving(t *Thread) {
 	q.rq.lock.release(t)
 }
 
-// checksumsOK is get_csum_ok: whether an entry says that the checksums of IPv4 and of what is in it are right.
+// checksumsOK is get_csum_ok: whether an entry says that the checksums of IPv4 and of what is in it
+// are right.
 func checksumsOK(e prm.CQE64) bool {
 	const ok = prm.CQEL3OK | prm.CQEL4OK
 	return e.HDSIPExt()&ok == ok && e.L4L3HdrType()&(prm.CQEL3IPv4|prm.CQEL3IPv6) == prm.CQEL3IPv4

@@ -13,9 +13,9 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// SRQ is a shared receive queue, a basic one or one of XRC (4.3). Its ring is a linked list: head is the
-// WQE to be posted next, tail the last that is linked; a WQE that completes is only
-// marked free, and linked again when the list has run out.
+// SRQ is a shared receive queue, a basic one or one of XRC (4.3). Its ring is a linked list: head
+// is the WQE to be posted next, tail the last that is linked; a WQE that completes is only marked
+// free, and linked again when the list has run out.
 type SRQ struct {
 	verbs.UnimplementedSRQ
 	ctx    *Context
@@ -32,7 +32,8 @@ type SRQ struct {
 	max    int // WQEs of the ring, those of the wait queue included
 	nwqes  int // of the list
 	most   int // requests that the owner may have posted
-	// The wait queue: WQEs that are not posted before others have been, the last that came at its end. Empty: -1.
+	// The wait queue: WQEs that are not posted before others have been, the last that came at its
+	// end. Empty: -1.
 	waitHead, waitTail int
 	maxGS              int
 	head               int
@@ -279,8 +280,9 @@ func (s *SRQ) retire(t *Thread, idx uint16) uint64 {
 	return id
 }
 
-// repost posts the request of a WQE again whose page was absent (mlx5_complete_odp_fault). The device may still look at that WQE,
-// so another one takes the request, and the WQE itself waits until as many others as wait have been posted.
+// repost posts the request of a WQE again whose page was absent (mlx5_complete_odp_fault). The
+// device may still look at that WQE, so another one takes the request, and the WQE itself waits
+// until as many others as wait have been posted.
 func (s *SRQ) repost(t *Thread, idx uint16) {
 	left := s.lock.acquire(t, s.ctx.proc.Params, 0)
 	t.unspent += left + t.Core.Claim(t.P, &s.line)

@@ -15,8 +15,8 @@ type XRCD struct {
 	h   kernel.Handle
 }
 
-// OpenXRCD is ibv_open_xrcd. What libibverbs finds wrong has no errno of the kernel: EINVAL for a bit of comp_mask that is
-// missing, EOPNOTSUPP for one that is unknown.
+// OpenXRCD is ibv_open_xrcd. What libibverbs finds wrong has no errno of the kernel: EINVAL for a
+// bit of comp_mask that is missing, EOPNOTSUPP for one that is unknown.
 func (c *Context) OpenXRCD(vt verbs.Thread, a verbs.XRCDInitAttr) (_ verbs.XRCD, err error) {
 	defer Of(vt).answers(&err)
 	t := c.enter(vt)

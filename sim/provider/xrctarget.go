@@ -8,8 +8,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// TargetQP is a handle of an XRC target QP. The kernel has the QP; the library has sizes, which creation may ask for, and
-// a register that nothing rings.
+// TargetQP is a handle of an XRC target QP. The kernel has the QP; the library has sizes, which
+// creation may ask for, and a register that nothing rings.
 type TargetQP struct {
 	verbs.UnimplementedQP
 	ctx    *Context
@@ -194,7 +194,8 @@ func (q *TargetQP) Destroy(vt verbs.Thread) error {
 	return nil
 }
 
-// PostSend and PostRecv take requests until the room that the QP was made with is used up. They go to memory that nobody reads.
+// PostSend and PostRecv take requests until the room that the QP was made with is used up. They go
+// to memory that nobody reads.
 func (q *TargetQP) PostSend(vt verbs.Thread, wrs []verbs.SendWR) (bad int, err error) {
 	for bad = range wrs {
 		if err = q.post(Of(vt), 0, q.sq.maxPost, len(wrs[bad].SGEs), syscall.ENOMEM); err != nil {

@@ -5,7 +5,8 @@ package rule
 // Mutants says that this build can break rules.
 const Mutants = true
 
-// Broken is the set of rules that a run breaks, and what is wrong in its table of QP transitions. The zero value breaks none.
+// Broken is the set of rules that a run breaks, and what is wrong in its table of QP transitions.
+// The zero value breaks none.
 type Broken struct {
 	rules [(count + 63) / 64]uint64
 	bit   TableBit

@@ -1,6 +1,7 @@
 package rule
 
-// Rules of limits, of each bit of a word, of sums beyond 32 bits, and of what is left when something ends halfway.
+// Rules of limits, of each bit of a word, of sums beyond 32 bits, and of what is left when
+// something ends halfway.
 const (
 	HalvesAreOfTheRegister Rule = iota + 352
 	RegisterIsFlushed

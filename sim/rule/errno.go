@@ -15,7 +15,8 @@ var errnos = []struct {
 	{NoObjectIsSaid, syscall.ENOENT}, {NoRightIsSaid, syscall.EPERM}, {NoMemoryThereIsSaid, syscall.EFAULT}, {NoDataIsSaid, syscall.ENODATA},
 }
 
-// Answer is what a call that refuses returns: the error, or with the rule of its errno broken EIO, which says nothing.
+// Answer is what a call that refuses returns: the error, or with the rule of its errno broken EIO,
+// which says nothing.
 func (b Broken) Answer(err error) error {
 	if !Mutants || err == nil {
 		return err

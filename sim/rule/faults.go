@@ -8,7 +8,8 @@ const (
 	RetryCountZeroSendsAgain
 )
 
-// Rules of what a device shows when something fails, as ConnectX-5 and ConnectX-6 do (Params.CardFaults of package hca).
+// Rules of what a device shows when something fails, as ConnectX-5 and ConnectX-6 do
+// (Params.CardFaults of package hca).
 const (
 	LocalKeyErrorsNameTheirCause Rule = iota + 564
 	FlushedHeadNamesItsCause

@@ -46,7 +46,8 @@ const (
 	ReregistrationChangesRights
 )
 
-// Rules of on-demand paging: of the kernel's handlers and prefetches, and of the device's queues and their page faults.
+// Rules of on-demand paging: of the kernel's handlers and prefetches, and of the device's queues
+// and their page faults.
 const (
 	RacedPagesAreLookedUpAgain Rule = iota + 56
 	InvalidationReachesTheDevice

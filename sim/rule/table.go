@@ -2,8 +2,9 @@ package rule
 
 import "fmt"
 
-// TableBit is one thing that is wrong in the table of QP transitions (ib_core's qp_state_table): of a type of QP, whether there is a
-// way from a state to another, or what is said of one attribute on it. The zero value is nothing.
+// TableBit is one thing that is wrong in the table of QP transitions (ib_core's qp_state_table): of
+// a type of QP, whether there is a way from a state to another, or what is said of one attribute on
+// it. The zero value is nothing.
 type TableBit struct {
 	From, To  uint8  // verbs.QPState
 	Type      uint8  // verbs.QPType
@@ -11,7 +12,8 @@ type TableBit struct {
 	As        TableClass
 }
 
-// TableClass is what the table says of an attribute: a transition that is Refused is not there, and any other is.
+// TableClass is what the table says of an attribute: a transition that is Refused is not there, and
+// any other is.
 type TableClass uint8
 
 // The classes.

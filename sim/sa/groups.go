@@ -42,7 +42,8 @@ type multicast struct {
 	made   uint32 // multicast GIDs
 }
 
-// broadcastQKey is that of IPoIB's broadcast group as OpenSM makes it, likewise its MTU and its rate of 10 Gb/s.
+// broadcastQKey is that of IPoIB's broadcast group as OpenSM makes it, likewise its MTU and its
+// rate of 10 Gb/s.
 const (
 	broadcastQKey = 0x0B1B
 	broadcastMTU  = roce.MTU2048
@@ -52,7 +53,8 @@ const (
 // broadcastGID is the group of 255.255.255.255.
 var broadcastGID = roce.GID{0xFF, 0x12, 0x40, 0x1B, 0xFF, 0xFF, 12: 0xFF, 13: 0xFF, 14: 0xFF, 15: 0xFF}
 
-// makeBroadcast makes the group that IPoIB's interfaces of the default partition join first (RFC 4391, 4).
+// makeBroadcast makes the group that IPoIB's interfaces of the default partition join first (RFC
+// 4391, 4).
 func (c *multicast) makeBroadcast() {
 	c.add(&group{
 		mgid: broadcastGID, qkey: broadcastQKey,
@@ -106,8 +108,9 @@ func (c *multicast) member(gid roce.GID) *Member {
 	return nil
 }
 
-// JoinBroadcast makes a port a full member of IPoIB's broadcast group, as the interface of a host that came up before anybody looked
-// has done. ok is false for a port that is not active, or none of the subnet's.
+// JoinBroadcast makes a port a full member of IPoIB's broadcast group, as the interface of a host
+// that came up before anybody looked has done. ok is false for a port that is not active, or none
+// of the subnet's.
 func (n *Node) JoinBroadcast(m link.Managed) (rec mad.MCMemberRecord, ok bool) {
 	g := n.mcast.find(broadcastGID)
 	for _, x := range n.members {
@@ -263,8 +266,8 @@ func (c *multicast) forget(m *Member) {
 	}
 }
 
-// records are those of groups that suit a request. Without trust, which nobody has here, a group has one, which names no
-// member.
+// records are those of groups that suit a request. Without trust, which nobody has here, a group
+// has one, which names no member.
 func (c *multicast) records(mask uint64, b []byte) (all [][]byte) {
 	q := mad.MCMemberRecord(b)
 	for _, g := range c.groups {

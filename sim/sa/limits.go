@@ -5,7 +5,8 @@ import (
 	"github.com/rdmasim/rdmasim/roce/mad"
 )
 
-// rates are the codes of rates (enum ib_rate of the Linux kernel, ib_verbs.h), by their Mb/s, lowest first.
+// rates are the codes of rates (enum ib_rate of the Linux kernel, ib_verbs.h), by their Mb/s,
+// lowest first.
 var rates = [...]struct {
 	mbps uint64
 	code uint8
@@ -38,8 +39,8 @@ func rateRank(code uint8) int {
 // rateOf is the code of a rank.
 func rateOf(rank int) uint8 { return rates[rank-1].code }
 
-// choose is the value that a request's component with a limit has when at most highest is possible: values are ranks from 1.
-// ok is false when nothing fits, or the value is none.
+// choose is the value that a request's component with a limit has when at most highest is possible:
+// values are ranks from 1. ok is false when nothing fits, or the value is none.
 func choose(s mad.Selector, v, highest int) (chosen int, ok bool) {
 	switch {
 	case v < 1 && s != mad.Largest:

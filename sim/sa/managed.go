@@ -45,7 +45,8 @@ func (*ownPort) CapMasks() (mask, mask2 uint32)    { return capSM, 0 }
 func (*ownPort) Violations() (pkeys, qkeys uint16) { return 0, 0 }
 func (p *ownPort) Retrain(up bool)                 { p.wire.Retrain(up) }
 
-// Manage gives the node what it says of the subnet manager, and the host of its own an identity: its wire is at a port of the switch.
+// Manage gives the node what it says of the subnet manager, and the host of its own an identity:
+// its wire is at a port of the switch.
 func (n *Node) Manage(m *link.SubnetManager, guid uint64, text string, at int) {
 	n.manager, n.guid = m, guid
 	if n.host == nil {

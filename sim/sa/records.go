@@ -21,8 +21,8 @@ func named(mask, gidBit, lidBit uint64, gid roce.GID, lid uint16, m *Member) boo
 	return (mask&gidBit == 0 || gid == m.gid()) && (mask&lidBit == 0 || lid == m.PortInfo().LID)
 }
 
-// paths are the records of the ways between ports that suit a request. There is one way from each port to each other one, and
-// to itself.
+// paths are the records of the ways between ports that suit a request. There is one way from each
+// port to each other one, and to itself.
 func (n *Node) paths(mask uint64, b []byte, table bool) (all [][]byte, status uint16) {
 	q := mad.PathRecord(b)
 	if mask&mad.PathSGID == 0 && mask&mad.PathSLID == 0 && !(table && mask == 0) { // all paths, as saquery may ask for
@@ -184,7 +184,8 @@ func (n *Node) table(k *kind, m mad.MAD) (all [][]byte) {
 // nodeDescription is where a NodeRecord has it.
 const nodeDescription = 44
 
-// anyOf is the bit of the modifier by which a request for PortInfo asks for ports that have all bits of a capability mask.
+// anyOf is the bit of the modifier by which a request for PortInfo asks for ports that have all
+// bits of a capability mask.
 const anyOf = 1 << 31
 
 // suits says whether a record has the components that a request gives.

@@ -91,8 +91,8 @@ func (n *Node) set(to *Peer, m mad.MAD) {
 		rec, status := n.mcast.join(m.Components(), m.Data()[:mad.MCMemberRecordSize])
 		n.answer(to, m, mad.GetResp, rec, status)
 	case mad.AttrInformInfo:
-		// The subscription is acknowledged. There are no events to report: ports neither come nor go here without their
-		// hosts.
+		// The subscription is acknowledged. There are no events to report: ports neither come nor
+		// go here without their hosts.
 		n.answer(to, m, mad.GetResp, m.Data()[:mad.InformInfoSize], mad.StatusOK)
 	default:
 		n.refuse(to, m, mad.GetResp, mad.StatusNoAttribute)

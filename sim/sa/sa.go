@@ -1,9 +1,12 @@
-// Package sa is the host of an InfiniBand fabric on which its subnet manager and subnet administrator run, as OpenSM does on
-// a host of its own: an end node with a port, a LID and QP1. The sweeps of the subnet manager are those of sim/link; what is
-// here answers the queries that hosts send to QP1 at the subnet manager's LID: paths, multicast groups, which it also writes
-// into the forwarding table of the switch, and records of nodes and ports. It costs nothing while nobody asks.
+// Package sa is the host of an InfiniBand fabric on which its subnet manager and subnet
+// administrator run, as OpenSM does on a host of its own: an end node with a port, a LID and QP1.
+// The sweeps of the subnet manager are those of sim/link; what is here answers the queries that
+// hosts send to QP1 at the subnet manager's LID: paths, multicast groups, which it also writes into
+// the forwarding table of the switch, and records of nodes and ports. It costs nothing while nobody
+// asks.
 //
-// A node made by NewHosted is no host of its own: it is the same program on one of the hosts, whose QP1 is its way to the others.
+// A node made by NewHosted is no host of its own: it is the same program on one of the hosts, whose
+// QP1 is its way to the others.
 //
 // It answers at once. It does not send again what is lost on the wire: hosts ask again.
 package sa
@@ -81,8 +84,9 @@ func New(wire *link.Port, ib *link.IBParams, groups Groups) *Node {
 	return n
 }
 
-// NewHosted makes the program on a host whose port is one of the members. Who has the host's QP1 gives it what comes there by
-// Request, and sends its answers, whose bytes are good until out returns.
+// NewHosted makes the program on a host whose port is one of the members. Who has the host's QP1
+// gives it what comes there by Request, and sends its answers, whose bytes are good until out
+// returns.
 func NewHosted(host link.Managed, ib *link.IBParams, groups Groups, out func(to *Peer, m mad.MAD)) *Node {
 	n := newNode(ib, groups)
 	n.host, n.out = host, out
@@ -161,7 +165,8 @@ func (n *Node) Receive(f *roce.Frame) {
 	n.request(&to, m)
 }
 
-// Request takes what came to the QP1 of the host on which the node runs: a request is answered, all else is dropped.
+// Request takes what came to the QP1 of the host on which the node runs: a request is answered, all
+// else is dropped.
 func (n *Node) Request(from Peer, data []byte) {
 	m, err := mad.Parse(data)
 	if err != nil || m.Class() != mad.ClassSubnAdm || n.port().State < roce.PortArmed {

@@ -315,7 +315,8 @@ func TestGroups(t *testing.T) {
 	if who := x.receivers(b, 0xC001); len(who) != 0 {
 		t.Errorf("after the other's host has gone it reaches %v", who)
 	}
-	// Both are members of nothing any more, so the group is gone and its LID free, and the broadcast group is there for good.
+	// Both are members of nothing any more, so the group is gone and its LID free, and the
+	// broadcast group is there for good.
 	m = x.ask(b, x.member(mad.Set, b, roce.GID{}, mad.JoinFull, made, nil))
 	if r := mad.MCMemberRecord(m.Data()); m.Status() != 0 || r.MLID() != 0xC001 || !r.MGID().IsMulticast() || r.MGID() == other {
 		t.Errorf("a group of no GID: status %#x, % x", m.Status(), m.Data()[:mad.MCMemberRecordSize])
@@ -507,7 +508,8 @@ func TestGroupsRunOut(t *testing.T) {
 	}
 }
 
-// FuzzRequests sends arbitrary requests: each is answered at most by its tables' segments, and by whole datagrams.
+// FuzzRequests sends arbitrary requests: each is answered at most by its tables' segments, and by
+// whole datagrams.
 func FuzzRequests(f *testing.F) {
 	f.Add([]byte{mad.Get, 0, 0x35, 0, 0, 0, 0x0C}, []byte{0xFE, 0x80})
 	f.Add([]byte{mad.Set, 0, 0x38, 0, 1, 0xB9, 0xC7, mad.Delete, 0, 0x38, 0, 1, 0, 3}, bytes.Repeat([]byte{0xFF, 0x12, 0x11}, 40))

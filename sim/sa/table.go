@@ -9,7 +9,8 @@ import (
 // maxTransfers is how many tables are under way: the oldest gives way to another one.
 const maxTransfers = 64
 
-// transfer is a table that is sent in segments, of which the first is out. The other end allows more by acknowledgements.
+// transfer is a table that is sent in segments, of which the first is out. The other end allows
+// more by acknowledgements.
 type transfer struct {
 	tid      uint64
 	to       Peer
@@ -67,7 +68,8 @@ func (n *Node) segment(x *transfer) {
 	})
 }
 
-// control takes what the receiver of a table says: an acknowledgement opens the window, all else ends the transfer.
+// control takes what the receiver of a table says: an acknowledgement opens the window, all else
+// ends the transfer.
 func (n *Node) control(from *Peer, m mad.MAD) {
 	i := n.find(from, m.TID())
 	if i < 0 {

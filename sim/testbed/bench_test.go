@@ -135,8 +135,9 @@ func BenchmarkWrite2B16QP(b *testing.B)   { load(b, 2, 16, 1, verbs.MTU1024, 1) 
 func BenchmarkWrite2B1024QP(b *testing.B) { load(b, 2, 16, 64, verbs.MTU1024, 1) }
 func BenchmarkIBWrite2B(b *testing.B)     { load(b, 2, 16, 1, verbs.MTU1024, 1, infiniBand) }
 
-// The same with the send side as the limit. What the profile's values make of the load, such as packets that wait for credits because the target is slower,
-// is not in these: they tell a change of the code from one of the profile.
+// The same with the send side as the limit. What the profile's values make of the load, such as
+// packets that wait for credits because the target is slower, is not in these: they tell a change
+// of the code from one of the profile.
 func BenchmarkWrite2BSendBound(b *testing.B) { load(b, 2, 16, 1, verbs.MTU1024, 1, sendBound) }
 func BenchmarkIBWrite2BSendBound(b *testing.B) {
 	load(b, 2, 16, 1, verbs.MTU1024, 1, infiniBand, sendBound)

@@ -81,8 +81,8 @@ func TestDynamicRegisters(t *testing.T) {
 	})
 }
 
-// With kernels and libraries of both generations thread domains take the registers of new pages in pairs, and
-// with the extension independent ones take a page each.
+// With kernels and libraries of both generations thread domains take the registers of new pages in
+// pairs, and with the extension independent ones take a page each.
 func TestThreadDomainRegisters(t *testing.T) {
 	for _, gen := range []func(*Config){static, oldKernel, oldLibrary, func(*Config) {}} {
 		for _, independent := range []bool{false, true} {

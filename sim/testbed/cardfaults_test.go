@@ -10,7 +10,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// failure is a request that fails, and what ConnectX-5 and ConnectX-6 were seen to show of it (docs/fidelity.md, When things fail).
+// failure is a request that fails, and what ConnectX-5 and ConnectX-6 were seen to show of it
+// (docs/fidelity.md, When things fail).
 type failure struct {
 	name    string
 	prepare func(f *fallen) // what is wrong
@@ -189,7 +190,8 @@ func (f *fallen) requests() uint64 {
 	return 0
 }
 
-// TestFlushesOfCards: the request at the head of a queue that is moved to ERR has a vendor byte of its own and counts as no flush.
+// TestFlushesOfCards: the request at the head of a queue that is moved to ERR has a vendor byte of
+// its own and counts as no flush.
 func TestFlushesOfCards(t *testing.T) {
 	cards(t, func(x *rig) {
 		f := &fallen{rig: x}
@@ -231,7 +233,8 @@ func TestFlushesOfCards(t *testing.T) {
 	})
 }
 
-// TestMemoryAfterFailures: packets are checked one by one, and the send PSN stands where the responder has stopped.
+// TestMemoryAfterFailures: packets are checked one by one, and the send PSN stands where the
+// responder has stopped.
 func TestMemoryAfterFailures(t *testing.T) {
 	for _, c := range []struct {
 		name                   string
@@ -276,7 +279,8 @@ func (f *fallen) psn() uint32 {
 	return a.SQPSN
 }
 
-// TestPSNAfterFailures: after RETRY_EXC the send PSN stands at what was sent; moved to ERR in the middle of a WRITE, at what has landed.
+// TestPSNAfterFailures: after RETRY_EXC the send PSN stands at what was sent; moved to ERR in the
+// middle of a WRITE, at what has landed.
 func TestPSNAfterFailures(t *testing.T) {
 	cards(t, func(x *rig) {
 		f := &fallen{rig: x}
@@ -320,7 +324,8 @@ func TestPSNAfterFailures(t *testing.T) {
 	}
 }
 
-// TestSilenceAfterDeregistration: WRITEs under way are neither acknowledged nor refused for a while, and then refused.
+// TestSilenceAfterDeregistration: WRITEs under way are neither acknowledged nor refused for a
+// while, and then refused.
 func TestSilenceAfterDeregistration(t *testing.T) {
 	cards(t, func(x *rig) {
 		f := &fallen{rig: x}

@@ -85,7 +85,8 @@ func (e *cmEnd) resolve(ps verbs.PortSpace, to netip.AddrPort) verbs.CMID {
 
 var cmServer = netip.MustParseAddr("10.1.0.2")
 
-// TestConnectionIsMadeAndEnds: a client connects to a server of the other host, with data in both directions, and both end it.
+// TestConnectionIsMadeAndEnds: a client connects to a server of the other host, with data in both
+// directions, and both end it.
 func TestConnectionIsMadeAndEnds(t *testing.T) {
 	run(t, config(t), func(x *rig) { x.connectAndEnd(t, cmServer) })
 }
@@ -100,7 +101,8 @@ func TestConnectionByIPv6(t *testing.T) {
 	})
 }
 
-// TestConnectionOnInfiniBand: the same by addresses of IPoIB, with a path of the subnet administrator, over a cable and over a switch.
+// TestConnectionOnInfiniBand: the same by addresses of IPoIB, with a path of the subnet
+// administrator, over a cable and over a switch.
 func TestConnectionOnInfiniBand(t *testing.T) {
 	for _, switched := range []bool{false, true} {
 		c := config(t, infiniBand)
@@ -112,7 +114,8 @@ func TestConnectionOnInfiniBand(t *testing.T) {
 	}
 }
 
-// TestConnectionIsRecorded: the calls of both ends are in a recording, which is the same on both link layers but for where the QPs are.
+// TestConnectionIsRecorded: the calls of both ends are in a recording, which is the same on both
+// link layers but for where the QPs are.
 func TestConnectionIsRecorded(t *testing.T) {
 	var texts [2]string
 	for i, change := range []func(*Config){func(*Config) {}, infiniBand} {
@@ -196,8 +199,8 @@ func (x *rig) connectAndEnd(t *testing.T, to netip.Addr) {
 	}
 }
 
-// FuzzManagement: whatever a peer sends to QP1, in whatever order, the connection manager of a host with a listener neither panics nor
-// keeps an id that no program has.
+// FuzzManagement: whatever a peer sends to QP1, in whatever order, the connection manager of a host
+// with a listener neither panics nor keeps an id that no program has.
 func FuzzManagement(f *testing.F) {
 	req := make([]byte, mad.Size)
 	m := mad.MAD(req)

@@ -47,8 +47,8 @@ type Config struct {
 	Pcap io.Writer
 	// Capture takes the place of Pcap for a file of several runs, which the caller closes.
 	Capture *pcap.Writer
-	// PcapKeep bounds the bytes of frames in Pcap: only the last are kept (0: all). The file says how many
-	// were left out.
+	// PcapKeep bounds the bytes of frames in Pcap: only the last are kept (0: all). The file says
+	// how many were left out.
 	PcapKeep int
 	// PcapName is a prefix of the interfaces' names in the capture, which tells the runs of a
 	// file apart.
@@ -76,8 +76,8 @@ type HostConfig struct {
 	Devices int
 	// GPUs is the number of GPUs, each as the profile describes it.
 	GPUs int
-	// Resident bounds the physical memory behind lazy mappings, in bytes; 0: Memory is the only bound, and
-	// swap is unlimited. With a bound, Swap is the size of the swap in bytes.
+	// Resident bounds the physical memory behind lazy mappings, in bytes; 0: Memory is the only
+	// bound, and swap is unlimited. With a bound, Swap is the size of the swap in bytes.
 	Resident, Swap uint64
 }
 

@@ -68,7 +68,8 @@ func (tb *Testbed) switchDiscards() uint64 {
 	return n
 }
 
-// paging appends the counters of on-demand paging: of the driver, under the names of 2014, and of the device.
+// paging appends the counters of on-demand paging: of the driver, under the names of 2014, and of
+// the device.
 func (d *device) paging(all []Reading) []Reading {
 	k := d.kern.Counters()
 	k.Paging.Fields(func(name string, v *uint64) { all = append(all, Reading{d.path() + "/kernel", name, *v}) })

@@ -7,8 +7,9 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// What a peer that writes sees of a killed process follows from what goes first: without its queue pair nobody answers; without the
-// region, a queue pair that is still there refuses. The kernel takes the newest first (uverbs_destroy_ufile_hw).
+// What a peer that writes sees of a killed process follows from what goes first: without its queue
+// pair nobody answers; without the region, a queue pair that is still there refuses. The kernel
+// takes the newest first (uverbs_destroy_ufile_hw).
 func TestKilledProcessAsItsPeerSeesIt(t *testing.T) {
 	for _, c := range []struct {
 		what    string

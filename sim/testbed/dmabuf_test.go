@@ -28,7 +28,8 @@ func (x *rig) exported(pd verbs.PD, m verbs.Memory, b verbs.Buffer) verbs.MR {
 	return mr
 }
 
-// Memory of a GPU and of the host go over the wire in all directions, also after the GPU's memory has moved.
+// Memory of a GPU and of the host go over the wire in all directions, also after the GPU's memory
+// has moved.
 func TestGPUMemoryOverTheWire(t *testing.T) {
 	run(t, config(t), func(x *rig) {
 		const n = 100_000

@@ -14,8 +14,9 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// TestVendorOfOptions: the answer to a request has the vendor that the request has, none for a client of another vendor's or of a QP that
-// the library does not know, and a client takes no answer of another vendor (librdmacm, ucma_copy_ece_param_to_kern_rep, ucma_process_conn_resp).
+// TestVendorOfOptions: the answer to a request has the vendor that the request has, none for a
+// client of another vendor's or of a QP that the library does not know, and a client takes no
+// answer of another vendor (librdmacm, ucma_copy_ece_param_to_kern_rep, ucma_process_conn_resp).
 func TestVendorOfOptions(t *testing.T) {
 	for name, c := range map[string]struct {
 		external bool // the client's QP is not the library's

@@ -12,7 +12,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// gpuBuffer is memory of a GPU. Its addresses are reserved in the process, whose processor cannot touch them.
+// gpuBuffer is memory of a GPU. Its addresses are reserved in the process, whose processor cannot
+// touch them.
 type gpuBuffer struct {
 	p     *process
 	a     *gpu.Allocation

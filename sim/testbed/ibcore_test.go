@@ -55,7 +55,8 @@ func TestIBNewPrefix(t *testing.T) {
 	})
 }
 
-// TestIBPortFlags: the bit that says "GIDs are IP addresses" to programs has another meaning in the port's own mask.
+// TestIBPortFlags: the bit that says "GIDs are IP addresses" to programs has another meaning in the
+// port's own mask.
 func TestIBPortFlags(t *testing.T) {
 	const ipBasedGIDs = 1 << 26 // IB_UVERBS_PCF_IP_BASED_GIDS
 	for name, change := range map[string][]func(*Config){"InfiniBand": {infiniBand}, "Ethernet": nil} {

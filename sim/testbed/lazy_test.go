@@ -7,8 +7,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Memory that is mapped lazily is memory: for the program, for a region that pins it, and after other memory came in its
-// place.
+// Memory that is mapped lazily is memory: for the program, for a region that pins it, and after
+// other memory came in its place.
 func TestLazyMemory(t *testing.T) {
 	run(t, config(t), func(x *rig) {
 		a, b, do := x.pair(true, 12288)

@@ -9,8 +9,9 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// A queue pair has as many receives as max_qp_wr says, and not one more. It takes memory for its ring and for what the library notes
-// of each request, 16 bytes each, and no more. So many sends fit into no send ring of an RC queue pair (MLX-44), and none has more.
+// A queue pair has as many receives as max_qp_wr says, and not one more. It takes memory for its
+// ring and for what the library notes of each request, 16 bytes each, and no more. So many sends
+// fit into no send ring of an RC queue pair (MLX-44), and none has more.
 func TestQueuesOfTheLargestSize(t *testing.T) {
 	run(t, config(t, noTap), func(x *rig) {
 		ctx, pd, cq := x.domainAndCQ()
@@ -50,7 +51,8 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// The kernel passes on each operation that the device pages. The cases of area ODP and XRC do them, those with atomics on connectx-6.
+// The kernel passes on each operation that the device pages. The cases of area ODP and XRC do them,
+// those with atomics on connectx-6.
 func TestPagingThatIsClaimed(t *testing.T) {
 	p, err := profile.Load("connectx-6")
 	if err != nil {

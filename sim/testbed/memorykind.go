@@ -98,7 +98,8 @@ func (m *memory) openGPU(o verbs.MemoryOptions) error {
 	return err
 }
 
-// gpu is the i-th GPU, with which the host's devices learn the way there. What has no GPU's memory open pays nothing for it.
+// gpu is the i-th GPU, with which the host's devices learn the way there. What has no GPU's memory
+// open pays nothing for it.
 func (h *host) gpu(i int) (*gpu.GPU, error) {
 	g := &h.tb.prof.GPU
 	for len(h.gpus) <= i {
@@ -190,7 +191,8 @@ func (m *memory) Export(t verbs.Thread, vb verbs.Buffer, off, n uint64) (verbs.D
 	return verbs.Dmabuf{}, fmt.Errorf("export memory of kind %v: %w", m.info.Kind, syscall.EOPNOTSUPP)
 }
 
-// whole is the range of whole pages around [off, off+n) of a buffer. EINVAL: there is nothing, or more than the buffer has.
+// whole is the range of whole pages around [off, off+n) of a buffer. EINVAL: there is nothing, or
+// more than the buffer has.
 func (p *process) whole(b verbs.Buffer, off, n uint64) (start, end uint64, err error) {
 	if n == 0 || off > b.Len() || n > b.Len()-off {
 		return 0, 0, fmt.Errorf("export [%d, +%d) of a buffer of %d B: %w", off, n, b.Len(), syscall.EINVAL)
@@ -217,7 +219,8 @@ func (m *memory) exportGPU(b *gpuBuffer, off, n uint64) (verbs.Dmabuf, error) {
 	return verbs.Dmabuf{FD: m.p.lib.OpenDMABuf(buf), Offset: off - start, Size: end - start}, nil
 }
 
-// exportHost is udmabuf: the pages of the file behind the memory are pinned for as long as the DMA-BUF lives.
+// exportHost is udmabuf: the pages of the file behind the memory are pinned for as long as the
+// DMA-BUF lives.
 func (p *process) exportHost(t verbs.Thread, b *buffer, off, n uint64) (verbs.Dmabuf, error) {
 	start, end, err := p.whole(b, off, n)
 	if err != nil {

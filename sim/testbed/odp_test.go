@@ -20,7 +20,8 @@ func onDemand(c *Config) {
 		Report: 128 * sim.Microsecond, ReportPage: 24 * sim.Nanosecond, Resume: 74 * sim.Microsecond}
 }
 
-// onDemandNode makes a node's memory lazy and its region one of on-demand paging, of the whole address space if whole.
+// onDemandNode makes a node's memory lazy and its region one of on-demand paging, of the whole
+// address space if whole.
 func (x *rig) onDemandNode(t verbs.Thread, n *node, size uint64, whole bool) {
 	x.Helper()
 	var err error
@@ -51,8 +52,8 @@ func (x *rig) regionCounters(t verbs.Thread, n *node) map[string]uint64 {
 	return m
 }
 
-// Every operation moves its bytes where both sides have memory that comes with its first touch, on explicit and implicit
-// regions, cold and after the pages have gone.
+// Every operation moves its bytes where both sides have memory that comes with its first touch, on
+// explicit and implicit regions, cold and after the pages have gone.
 func TestOperationsOnDemand(t *testing.T) {
 	for _, how := range []struct{ whole, memory bool }{{false, false}, {true, false}, {false, true}, {true, true}} {
 		whole := how.whole
@@ -110,8 +111,8 @@ func TestOperationsOnDemand(t *testing.T) {
 	}
 }
 
-// The times of one fault, of a send whose page is in memory and not on the device: 215 us with one page and 355 us with 1,024
-// (ASPLOS 2017, Fig. 3), and of an invalidation, 17 and 61 us.
+// The times of one fault, of a send whose page is in memory and not on the device: 215 us with one
+// page and 355 us with 1,024 (ASPLOS 2017, Fig. 3), and of an invalidation, 17 and 61 us.
 func TestTimesOfAFault(t *testing.T) {
 	for _, c := range []struct {
 		pages                  uint64
@@ -160,8 +161,8 @@ func TestTimesOfAFault(t *testing.T) {
 	}
 }
 
-// A request that ends with the last page of a mapping is carried out, also where its first page is there and a packet has begun in it:
-// nothing behind is asked for.
+// A request that ends with the last page of a mapping is carried out, also where its first page is
+// there and a packet has begun in it: nothing behind is asked for.
 func TestFaultsAtTheEndOfAMapping(t *testing.T) {
 	for _, memory := range []bool{false, true} {
 		run(t, config(t, onDemand, func(c *Config) { c.Profile.HCA.ODP.MemoryScheme = memory }), func(x *rig) {
@@ -207,7 +208,8 @@ func TestEndInAPrefetch(t *testing.T) {
 	}
 }
 
-// A window on a region of on-demand paging, explicit or of everything, grants a peer a range whose pages come with its access.
+// A window on a region of on-demand paging, explicit or of everything, grants a peer a range whose
+// pages come with its access.
 func TestWindowOnDemand(t *testing.T) {
 	for _, whole := range []bool{false, true} {
 		run(t, config(t, onDemand), func(x *rig) {
@@ -244,7 +246,8 @@ func TestWindowOnDemand(t *testing.T) {
 	}
 }
 
-// Run-ahead changes nothing of page faults: the same program ends at the same time with the same counters.
+// Run-ahead changes nothing of page faults: the same program ends at the same time with the same
+// counters.
 func TestFaultsInLockstep(t *testing.T) {
 	type outcome struct {
 		at     time.Duration
@@ -276,7 +279,8 @@ func TestFaultsInLockstep(t *testing.T) {
 	}
 }
 
-// A working set of twice the memory goes round: pages are reclaimed under the device, and come back from swap with their bytes.
+// A working set of twice the memory goes round: pages are reclaimed under the device, and come back
+// from swap with their bytes.
 func TestFaultsUnderMemoryPressure(t *testing.T) {
 	run(t, config(t, onDemand), func(x *rig) {
 		const pages = 64

@@ -7,8 +7,9 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// BenchmarkFaults is a write of one page whose target is not there, one after the other: page faults of the responder and, every
-// second time, of the requester. The speed that is asked for is 50,000 faults in a second.
+// BenchmarkFaults is a write of one page whose target is not there, one after the other: page
+// faults of the responder and, every second time, of the requester. The speed that is asked for is
+// 50,000 faults in a second.
 func BenchmarkFaults(b *testing.B) {
 	run(b, config(b, onDemand), func(x *rig) {
 		const pages = 1 << 12
@@ -30,7 +31,8 @@ func BenchmarkFaults(b *testing.B) {
 	})
 }
 
-// A region of 512 GiB, and one of the whole address space, cost next to nothing for pages that nobody touches.
+// A region of 512 GiB, and one of the whole address space, cost next to nothing for pages that
+// nobody touches.
 func TestLargeRegionsOnDemandAreCheap(t *testing.T) {
 	run(t, config(t, onDemand), func(x *rig) {
 		a, b, _ := x.pair(false, 4096)

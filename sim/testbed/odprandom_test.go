@@ -13,7 +13,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// movingStep is an operation between two regions of on-demand paging, and what happens to their memory while it is under way.
+// movingStep is an operation between two regions of on-demand paging, and what happens to their
+// memory while it is under way.
 type movingStep struct {
 	op                   verbs.WROpcode
 	from, to, length     int
@@ -45,13 +46,14 @@ type movingWorld struct {
 	err    error
 	copies []*mem.Space
 	salt   byte
-	// reaps: faults name children of implicit regions. One that has gone when the driver takes the event fails the request, with
-	// a real driver too (odp.c, mlx5_ib_mr_memory_pfault_handler). Then it is over.
+	// reaps: faults name children of implicit regions. One that has gone when the driver takes the
+	// event fails the request, with a real driver too (odp.c, mlx5_ib_mr_memory_pfault_handler).
+	// Then it is over.
 	reaps, over bool
 }
 
-// happen does something to a side's memory that keeps its bytes: its pages go to swap, are shared with a child and copied when
-// somebody writes, lose and get their rights, or are prefetched.
+// happen does something to a side's memory that keeps its bytes: its pages go to swap, are shared
+// with a child and copied when somebody writes, lose and get their rights, or are prefetched.
 func (w *movingWorld) happen(s movingStep) {
 	n := w.a
 	if s.peers {
@@ -80,7 +82,8 @@ func (w *movingWorld) happen(s movingStep) {
 // complete waits for a completion.
 func (w *movingWorld) complete(s movingStep, n *node) {
 	var wc [1]verbs.WC
-	// A responder whose fault has failed is silent: its requester learns it when its retries end, 3.7 s later.
+	// A responder whose fault has failed is silent: its requester learns it when its retries end,
+	// 3.7 s later.
 	k, err := n.cq.PollWait(w.t, wc[:], 10*time.Second)
 	if w.reaps && err == nil && k == 1 && wc[0].Status != verbs.WCSuccess {
 		w.over = true
@@ -152,8 +155,8 @@ func move(t *testing.T, steps []movingStep, whole, memory bool) (kernel.PagingCo
 	return c, err
 }
 
-// Whatever happens to the pages of both sides while an operation is under way, the bytes that it moves are those that the process
-// sees at these addresses.
+// Whatever happens to the pages of both sides while an operation is under way, the bytes that it
+// moves are those that the process sees at these addresses.
 func TestMovedBytesAreThoseOfTheProcess(t *testing.T) {
 	faults, overtaken := uint64(0), uint64(0)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -169,7 +172,8 @@ func TestMovedBytesAreThoseOfTheProcess(t *testing.T) {
 	}
 }
 
-// A child of an implicit region that has gone when the driver takes its fault ends a READ at the side that answers it.
+// A child of an implicit region that has gone when the driver takes its fault ends a READ at the
+// side that answers it.
 func TestReadOfAReapedChild(t *testing.T) {
 	c, err := move(t, []movingStep{{length: 1, pages: 1}, {op: verbs.WRRDMARead, to: 1, length: 4097, meanwhile: 1, pages: 1, peers: true, after: 1, advice: -1}}, true, true)
 	if err != nil || c.UnknownKeys == 0 {

@@ -9,8 +9,9 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// An SRQ receives into pages that are not there: each message once, whole, under its own ID. In the form of completions the
-// library posts a request again without a word of it, for as long as the queue lives; in the form of events it has nothing to do.
+// An SRQ receives into pages that are not there: each message once, whole, under its own ID. In the
+// form of completions the library posts a request again without a word of it, for as long as the
+// queue lives; in the form of events it has nothing to do.
 func TestSharedReceivesOnDemand(t *testing.T) {
 	for _, form := range []odp.SRQFault{odp.SRQFaultEvent, odp.SRQFaultCompletion} {
 		for i, most := range []uint32{1, 5, 1, 5} {
@@ -29,7 +30,8 @@ func TestSharedReceivesOnDemand(t *testing.T) {
 	}
 }
 
-// sharedReceives sends messages into most receives of an SRQ, which are posted again when all are used. Every page is given back before.
+// sharedReceives sends messages into most receives of an SRQ, which are posted again when all are
+// used. Every page is given back before.
 func sharedReceives(x *rig, most int) {
 	a, b, do := x.pair(true, 4096)
 	const slot, rounds = 3 * 4096, 12

@@ -19,10 +19,11 @@ type Outside struct {
 	// Identity is the device's, and Address the only address of its interface.
 	Identity hca.Identity
 	Address  netip.Addr
-	// Join puts the device on its cable and returns its end. Captures and faults of the cable are the caller's.
+	// Join puts the device on its cable and returns its end. Captures and faults of the cable are
+	// the caller's.
 	Join func(e *sim.Engine, d *hca.Device) *link.Port
-	// Reach says whether there is a route to an IP address. Neighbour returns the Ethernet address of frames to an IP address; false: nobody
-	// there answers.
+	// Reach says whether there is a route to an IP address. Neighbour returns the Ethernet address
+	// of frames to an IP address; false: nobody there answers.
 	Reach     func(ip netip.Addr) bool
 	Neighbour func(ip netip.Addr) (kernel.MAC, bool)
 	// Now is the clock of programs, in place of virtual time.
@@ -45,7 +46,8 @@ func (c *Config) checkOutside() error {
 	return nil
 }
 
-// Go starts a thread of the process that Start made, between runs of the engine: somebody outside has work for it.
+// Go starts a thread of the process that Start made, between runs of the engine: somebody outside
+// has work for it.
 func (tb *Testbed) Go(name string, body func(verbs.Thread)) {
 	tb.main.start(name, tb.hosts[0].core(), body)
 }

@@ -46,7 +46,8 @@ func (c *counted) Receive(f *roce.Frame) {
 	f.Release()
 }
 
-// TestOutside: a host with a cable to somewhere else has one address, a clock that is not virtual, and sends what it sends there.
+// TestOutside: a host with a cable to somewhere else has one address, a clock that is not virtual,
+// and sends what it sends there.
 func TestOutside(t *testing.T) {
 	far := &counted{}
 	tb := run(t, config(t, elsewhere(far)), func(x *rig) {

@@ -19,8 +19,8 @@ var (
 	_ verbs.MemoryUser       = (*process)(nil)
 )
 
-// change does something to the process's memory, in order. The thread then waits for the page faults that it caused, and
-// for what devices take to give up pages.
+// change does something to the process's memory, in order. The thread then waits for the page
+// faults that it caused, and for what devices take to give up pages.
 func (b *buffer) change(t verbs.Thread, f func(s *mem.Space) error) error { return b.p.change(t, f) }
 
 func (p *process) change(t verbs.Thread, f func(s *mem.Space) error) error {
@@ -125,7 +125,8 @@ func (b *buffer) Move(t verbs.Thread, to uint64) error {
 // object is a file or shared memory.
 type object struct{ o *mem.Object }
 
-// change is change for the process whose thread it is, which need not be the one that made the object.
+// change is change for the process whose thread it is, which need not be the one that made the
+// object.
 func (x *object) change(t verbs.Thread, f func() error) error {
 	p, ok := t.Process().(*process)
 	if !ok {
@@ -190,7 +191,8 @@ func (p *process) PageFaults(t verbs.Thread) (verbs.PageFaults, error) {
 	return verbs.PageFaults{Minor: f.Minor, Major: f.Major}, nil
 }
 
-// MemoryUse tells what the process has of memory. Nothing is locked: what is mapped at once only stays.
+// MemoryUse tells what the process has of memory. Nothing is locked: what is mapped at once only
+// stays.
 func (p *process) MemoryUse(t verbs.Thread) (verbs.MemoryUse, error) {
 	provider.Of(t).P.Sync()
 	s := p.lib.K.Space

@@ -112,7 +112,8 @@ func TestMemObjects(t *testing.T) {
 	})
 }
 
-// Page faults take the time of the thread: those of memory less than those of swap. Memory that was mapped at once has none.
+// Page faults take the time of the thread: those of memory less than those of swap. Memory that was
+// mapped at once has none.
 func TestPageFaultsTakeTime(t *testing.T) {
 	const pages, page = 64, 4096
 	c := config(t, func(c *Config) { c.Hosts[0].Resident, c.Hosts[0].Swap = 32*page, 1<<20 })

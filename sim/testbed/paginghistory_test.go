@@ -9,7 +9,8 @@ import (
 // history is what a side's own process has put into its arena, in the order of time.
 type history []change
 
-// change is something that gives words a value at an instant: of a salt, unique of word and salt, or zero.
+// change is something that gives words a value at an instant: of a salt, unique of word and salt,
+// or zero.
 type change struct {
 	t    time.Duration
 	span span
@@ -26,7 +27,8 @@ func (c *change) word(i int) uint64 {
 
 func (c *change) covers(i int) bool { return i >= c.span.at && i < c.span.at+c.span.n }
 
-// allows says whether word i had value v at some time in [from, to], as far as the process itself has changed it.
+// allows says whether word i had value v at some time in [from, to], as far as the process itself
+// has changed it.
 func (h history) allows(i int, v uint64, from, to time.Duration) bool {
 	for k := len(h) - 1; k >= 0; k-- {
 		c := &h[k]
@@ -65,7 +67,8 @@ type outcome struct {
 // added is what an atomic adds.
 const added = 1 << 60
 
-// lands says whether v is right in word i of an operation's target, where it has come from the other side's history.
+// lands says whether v is right in word i of an operation's target, where it has come from the
+// other side's history.
 func (o *outcome) lands(own, other history, at, from span, i int, v uint64) bool {
 	return other.allows(from.at+i-at.at, v, o.from, o.to) || own.since(i, v, o.from) || !o.ok && own.allows(i, v, o.from, o.to)
 }
@@ -96,8 +99,8 @@ func (o *outcome) right(h [2]history, side, i int, v uint64) bool {
 	return h[1].allows(i, v-added, o.from, o.to) || h[1].since(i, v, o.from) || !o.ok && h[1].allows(i, v, o.from, o.to)
 }
 
-// compare checks the words of a side's arena, of which the process sees b from word first on: at the targets of operations what may
-// have arrived, elsewhere what the process has put there.
+// compare checks the words of a side's arena, of which the process sees b from word first on: at
+// the targets of operations what may have arrived, elsewhere what the process has put there.
 func compare(h [2]history, side int, all []*outcome, b []byte, first int, now time.Duration) error {
 	var owner [arenaWords]int8
 	for k, o := range all {

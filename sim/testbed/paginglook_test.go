@@ -9,8 +9,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// transfer moves a whole arena or mirror each way, and waits. Each request ends with the status, but for a fault of a child of an
-// implicit region that was about to go: then all is tried again.
+// transfer moves a whole arena or mirror each way, and waits. Each request ends with the status,
+// but for a fault of a child of an implicit region that was about to go: then all is tried again.
 func (w *pagingWorld) transfer(t verbs.Thread, q int, want verbs.WCStatus, all ...verbs.SendWR) {
 	for i := range all {
 		all[i].Flags = verbs.SendSignaled
@@ -50,7 +50,8 @@ func (w *pagingWorld) carry(t verbs.Thread, q int, want verbs.WCStatus, all []ve
 	return wrong
 }
 
-// lostKeys counts the faults of keys that were no more. Only children of implicit regions may be, where faults name memory.
+// lostKeys counts the faults of keys that were no more. Only children of implicit regions may be,
+// where faults name memory.
 func (w *pagingWorld) lostKeys() uint64 {
 	if !w.memory || !w.whole {
 		return 0
@@ -73,7 +74,8 @@ func (w *pagingWorld) look(t verbs.Thread, p *pagingProgram, q int) {
 	}
 }
 
-// same compares what the device has moved, in the mirrors, with what the processes see, and that with the histories.
+// same compares what the device has moved, in the mirrors, with what the processes see, and that
+// with the histories.
 func (w *pagingWorld) same(t verbs.Thread, what string, ofPeer []byte, mirror func(t verbs.Thread) []byte) {
 	var peers, ofOwn []byte
 	w.peer(t, func(t verbs.Thread) {

@@ -8,7 +8,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
-// The programs find what keeps a translation of a page that is gone, and an answer that goes astray.
+// The programs find what keeps a translation of a page that is gone, and an answer that goes
+// astray.
 func TestPagingProgramsFindMutants(t *testing.T) {
 	const most = 2000
 	for _, r := range []rule.Rule{rule.RacedPagesAreLookedUpAgain, rule.InvalidationReachesTheDevice, rule.InvalidationReachesTheLastPage,

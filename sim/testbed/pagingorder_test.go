@@ -8,8 +8,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Threads of two processes thrash: in lockstep and ahead of the queue they see the same bytes at the
-// same times.
+// Threads of two processes thrash: in lockstep and ahead of the queue they see the same bytes at
+// the same times.
 func TestPagingInAnyMode(t *testing.T) {
 	const pages, page = 40, 4096
 	program := func(change ...func(*Config)) string {

@@ -7,7 +7,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// Each side of a generated program has an arena of blocks, each a mapping of its own. The middle one crosses a border of 1 GiB.
+// Each side of a generated program has an arena of blocks, each a mapping of its own. The middle
+// one crosses a border of 1 GiB.
 const (
 	arenaBlocks = 3
 	blockPages  = 2
@@ -118,7 +119,8 @@ type pagingProgram struct {
 	otherKeys bool // for the last writes
 }
 
-// wholeSpaces says whether the processes of a program have regions of the whole address space too: their children are dear to make.
+// wholeSpaces says whether the processes of a program have regions of the whole address space too:
+// their children are dear to make.
 func wholeSpaces(seed uint64) bool { return seed/programsOfABed/2%4 == 0 }
 
 // newPagingProgram draws the program of a seed.
@@ -197,7 +199,8 @@ func (p *pagingProgram) drawPosts(r *sim.Rand) {
 	}
 }
 
-// drawUpset draws what happens: at any time, or about when the driver handles the fault of the first request.
+// drawUpset draws what happens: at any time, or about when the driver handles the fault of the
+// first request.
 func drawUpset(r *sim.Rand) upset {
 	u := upset{after: r.Intn(400), block: r.Intn(arenaBlocks), page: r.Intn(blockPages+1) - 1, hold: r.Intn(200), how: backing(r.Intn(4)),
 		filled: r.Intn(2) == 0, advice: r.Intn(3), flush: r.Intn(2) == 0}

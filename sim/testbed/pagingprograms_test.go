@@ -120,7 +120,8 @@ func bedOf(t testing.TB, first uint64, broken rule.Broken) Config {
 	})
 }
 
-// runPaging runs the programs [first, first+n), all of one testbed, and returns the first that fails with what it violates.
+// runPaging runs the programs [first, first+n), all of one testbed, and returns the first that
+// fails with what it violates.
 func runPaging(t testing.TB, first, n uint64, broken rule.Broken, stats *pagingStats) (p *pagingProgram, err error) {
 	c := bedOf(t, first/programsOfABed*programsOfABed, broken)
 	bed, err := New(c)
@@ -199,8 +200,9 @@ func (w *pagingWorld) end(t verbs.Thread) {
 	}
 }
 
-// A byte that moves through a region of on-demand paging is the byte that the process sees at its address, whatever happens to
-// memory, keys, queue pairs and frames meanwhile; each request ends, and nothing is left.
+// A byte that moves through a region of on-demand paging is the byte that the process sees at its
+// address, whatever happens to memory, keys, queue pairs and frames meanwhile; each request ends,
+// and nothing is left.
 func TestPagingPrograms(t *testing.T) {
 	n := *pagingPrograms
 	if n == 0 {

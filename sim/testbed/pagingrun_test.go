@@ -233,7 +233,8 @@ func (w *pagingWorld) completed(t verbs.Thread, o *outcome, status verbs.WCStatu
 	}
 }
 
-// lookAt compares words of the own arena as soon as a request has completed, where the process can read them.
+// lookAt compares words of the own arena as soon as a request has completed, where the process can
+// read them.
 func (w *pagingWorld) lookAt(t verbs.Thread, at span) {
 	s := w.sides[0]
 	for i := at.at; i < at.at+at.n; {
@@ -265,8 +266,8 @@ func (s *pagingSide) unreadable(block int) bool {
 
 func (w *pagingWorld) histories() [2]history { return [2]history{w.sides[0].h, w.sides[1].h} }
 
-// excused says whether a request may have failed: its memory was out of reach, a request before it has failed, or a
-// fault named a child of an implicit region that is no more.
+// excused says whether a request may have failed: its memory was out of reach, a request before it
+// has failed, or a fault named a child of an implicit region that is no more.
 func (w *pagingWorld) excused(o *outcome, status verbs.WCStatus) bool {
 	switch status {
 	case verbs.WCWRFlushErr:

@@ -98,7 +98,8 @@ func (s *pagingSide) open(t verbs.Thread) {
 	}
 }
 
-// anchor has the device have a page of each child of the implicit region, outside the arena: to make a child is dear.
+// anchor has the device have a page of each child of the implicit region, outside the arena: to
+// make a child is dear.
 func (s *pagingSide) anchor(t verbs.Thread) {
 	s.anchored = true
 	for _, a := range s.anchors {
@@ -226,7 +227,8 @@ func (s *pagingSide) mapBlock(t verbs.Thread, u upset) {
 
 func make8(words int) []byte { return make([]byte, 8*words) }
 
-// pastObject is an object that a block has shown, with its bytes when something else had taken its place.
+// pastObject is an object that a block has shown, with its bytes when something else had taken its
+// place.
 type pastObject struct {
 	verbs.MemObject
 	bytes []byte

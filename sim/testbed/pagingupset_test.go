@@ -117,7 +117,8 @@ func (s *pagingSide) advise(t verbs.Thread, u upset, words span) {
 	}
 }
 
-// discard gives pages back: anonymous memory is empty then, private memory has its file's bytes, what is shared has its own.
+// discard gives pages back: anonymous memory is empty then, private memory has its file's bytes,
+// what is shared has its own.
 func (s *pagingSide) discard(t verbs.Thread, b *pagingBlock, off, n uint64, words span) {
 	switch b.how {
 	case backAnonymous:
@@ -128,7 +129,8 @@ func (s *pagingSide) discard(t verbs.Thread, b *pagingBlock, off, n uint64, word
 	s.w.must("madvise", b.Advise(t, off, n, verbs.AdviceDontNeed))
 }
 
-// move takes a block to another address and back. Where it is not one mapping any more nothing happens.
+// move takes a block to another address and back. Where it is not one mapping any more nothing
+// happens.
 func (s *pagingSide) move(t verbs.Thread, b *pagingBlock, u upset) {
 	home := b.Addr()
 	s.without(t, span{u.block * blockWords, blockWords}, false, u.hold, func() { s.w.must("mremap", b.Move(t, 0)) },

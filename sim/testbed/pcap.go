@@ -35,9 +35,9 @@ type kept struct {
 	comment string
 }
 
-// newCapture begins a capture with one interface for each port, named after its
-// device. It keeps no frame longer than until no earlier one can come. In a file of several runs that can no longer be written there
-// is no more capture, which its owner learns when it closes the file; the runs go on.
+// newCapture begins a capture with one interface for each port, named after its device. It keeps no
+// frame longer than until no earlier one can come. In a file of several runs that can no longer be
+// written there is no more capture, which its owner learns when it closes the file; the runs go on.
 func newCapture(tb *Testbed) (*capture, error) {
 	c := &capture{w: tb.cfg.Capture, index: map[string]int{}, keep: tb.cfg.PcapKeep}
 	if c.w == nil {

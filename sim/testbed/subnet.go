@@ -14,8 +14,8 @@ type noSwitch struct{}
 
 func (noSwitch) SetGroup(uint16, []int) {}
 
-// loadCM loads the connection manager of every host, and on InfiniBand what it asks: the subnet administrator, which runs with the
-// subnet manager on the host of the first port.
+// loadCM loads the connection manager of every host, and on InfiniBand what it asks: the subnet
+// administrator, which runs with the subnet manager on the host of the first port.
 func (tb *Testbed) loadCM() error {
 	for _, h := range tb.hosts {
 		if err := h.cm.Load(); err != nil {
@@ -74,7 +74,8 @@ func (p *process) Interfaces(t verbs.Thread) ([]verbs.Interface, error) {
 	return l, nil
 }
 
-// management is the address of the host on the network over which players are moved, which has no RDMA.
+// management is the address of the host on the network over which players are moved, which has no
+// RDMA.
 func (h *host) management() netip.Addr {
 	n := h.index + 1
 	return netip.AddrFrom4([4]byte{192, 168, 77 + byte(n>>8), byte(n)})

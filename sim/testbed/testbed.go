@@ -147,7 +147,8 @@ func (d *device) path() string {
 	return d.host.name + "/" + d.name
 }
 
-// identity gives device k of host i of some its GUID, MAC and address, which differ in the bytes of both numbers.
+// identity gives device k of host i of some its GUID, MAC and address, which differ in the bytes of
+// both numbers.
 func identity(i, k, hosts int) hca.Identity {
 	n, dev := i+1, byte(k+1)
 	high, low := byte(n>>8), byte(n)

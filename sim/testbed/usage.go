@@ -8,12 +8,13 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Usage reads how long each unit has been busy until now. Two readings tell what limited a run between them:
+// Usage reads how long each unit has been busy until now. Two readings tell what limited a run
+// between them:
 //
 //	sim.Limit(after.Since(before))
 //
-// No thread may be running, as before the first thread of a load or after the last; UsageAt reads the usage in order with threads
-// that run.
+// No thread may be running, as before the first thread of a load or after the last; UsageAt reads
+// the usage in order with threads that run.
 func (tb *Testbed) Usage() *sim.Usage {
 	u := &sim.Usage{At: tb.eng.Now()}
 	for _, h := range tb.hosts {

@@ -350,7 +350,8 @@ func (g *Page) conflicting(now, delay sim.Time, k int, wqe []byte, s Sink) {
 	s.BlueFlame(g.Index, wqe, start-now)
 }
 
-// occupy has a push keep the page from a time; what it waited for the page, and paid for that, counts as the page's work.
+// occupy has a push keep the page from a time; what it waited for the page, and paid for that,
+// counts as the page's work.
 func (g *Page) occupy(from sim.Time, k int) {
 	until := from + g.p.BFBusy
 	if g.busyReg == k || g.p.BFConflict != ConflictSerialize {

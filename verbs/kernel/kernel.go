@@ -1,6 +1,7 @@
-// Package kernel has what a program in the kernel uses to handle completions: the CQs of ib_core (include/rdma/ib_verbs.h:
-// ib_alloc_cq, ib_create_cq, ib_poll_cq, ib_req_notify_cq, ib_process_cq_direct, ib_cq_pool_get), threads, spinlocks and wait
-// queues. Only the simulator has it: no device lets a program outside the kernel choose how the kernel polls.
+// Package kernel has what a program in the kernel uses to handle completions: the CQs of ib_core
+// (include/rdma/ib_verbs.h: ib_alloc_cq, ib_create_cq, ib_poll_cq, ib_req_notify_cq,
+// ib_process_cq_direct, ib_cq_pool_get), threads, spinlocks and wait queues. Only the simulator has
+// it: no device lets a program outside the kernel choose how the kernel polls.
 package kernel
 
 import "time"
@@ -18,7 +19,8 @@ const (
 	Workqueue
 	// UnboundWorkqueue: a worker of any CPU of the host's pool.
 	UnboundWorkqueue
-	// Interrupt handles them in the hard interrupt. It is hypothetical: ib_core has no such context.
+	// Interrupt handles them in the hard interrupt. It is hypothetical: ib_core has no such
+	// context.
 	Interrupt
 )
 
@@ -88,10 +90,12 @@ type Work interface{ Queue(c Context) }
 type CQAttr struct {
 	Vector int // completion vector
 	Size   int // entries
-	// Poll is where completions are handled, and Done handles one. In the workqueues its context is a Thread, which may sleep.
+	// Poll is where completions are handled, and Done handles one. In the workqueues its context is
+	// a Thread, which may sleep.
 	Poll PollContext
 	Done func(c Context, wc *WC)
-	// Moderate has DIM choose the interrupt moderation (RDMA DIM); for all poll contexts but Direct.
+	// Moderate has DIM choose the interrupt moderation (RDMA DIM); for all poll contexts but
+	// Direct.
 	Moderate bool
 }
 
@@ -99,10 +103,11 @@ type CQAttr struct {
 type CQ interface {
 	// Poll takes up to len(wc) completions (ib_poll_cq).
 	Poll(c Context, wc []WC) int
-	// ReqNotify arms the CQ for its next completion (ib_req_notify_cq). With missed the answer says whether completions wait that
-	// will bring no event (IB_CQ_REPORT_MISSED_EVENTS).
+	// ReqNotify arms the CQ for its next completion (ib_req_notify_cq). With missed the answer says
+	// whether completions wait that will bring no event (IB_CQ_REPORT_MISSED_EVENTS).
 	ReqNotify(c Context, missed bool) bool
-	// ProcessDirect handles up to budget completions of a Direct CQ in batches of 8, and says how many (ib_process_cq_direct).
+	// ProcessDirect handles up to budget completions of a Direct CQ in batches of 8, and says how
+	// many (ib_process_cq_direct).
 	ProcessDirect(c Context, budget int) (int, error)
 	// Arrive has the device complete a request after d: what a peer, or the wire, does by then.
 	Arrive(d time.Duration, id uint64)
@@ -116,14 +121,17 @@ type Host interface {
 	Vectors() int
 	// AllocCQ makes a CQ that ib_core polls (ib_alloc_cq).
 	AllocCQ(a CQAttr) (CQ, error)
-	// CreateCQ makes one whose owner polls: event is called in hard interrupt, once for each arm (ib_create_cq). It is not armed yet.
+	// CreateCQ makes one whose owner polls: event is called in hard interrupt, once for each arm
+	// (ib_create_cq). It is not armed yet.
 	CreateCQ(a CQAttr, event func(c Context)) (CQ, error)
-	// PoolCQ is a shared CQ with room for n more entries on a vector (ib_cq_pool_get): that of the poll context and the vector with
-	// room, or a new one. Done of the first user handles the completions of all.
+	// PoolCQ is a shared CQ with room for n more entries on a vector (ib_cq_pool_get): that of the
+	// poll context and the vector with room, or a new one. Done of the first user handles the
+	// completions of all.
 	PoolCQ(a CQAttr, n int) (CQ, error)
 	// Start starts a kernel thread on n CPUs from the first on.
 	Start(name string, first, n int, body func(t Thread)) error
-	// NewLock makes a spinlock; lines is how many cache lines of what it guards come with its own from another CPU.
+	// NewLock makes a spinlock; lines is how many cache lines of what it guards come with its own
+	// from another CPU.
 	NewLock(lines int) Lock
 	// NewWaitQueue makes a wait queue (init_waitqueue_head).
 	NewWaitQueue() WaitQueue

@@ -1,7 +1,7 @@
 // Package odp2014 is on-demand paging by the names, values and meanings that it had when it was
-// proposed, for programs that were written to them: a thin layer over today's calls. Its only source
-// is the slides "On Demand Paging update" (OpenFabrics workshop 2014); no public header has these
-// names. Comments say what is assumed where the slides leave something open.
+// proposed, for programs that were written to them: a thin layer over today's calls. Its only
+// source is the slides "On Demand Paging update" (OpenFabrics workshop 2014); no public header has
+// these names. Comments say what is assumed where the slides leave something open.
 package odp2014
 
 import (
@@ -26,14 +26,15 @@ const (
 	operations = Send | Receive | Write | Read | Atomic
 )
 
-// ODPCaps is what ibv_query_odp_caps fills in: for which operations of a transport the device pages.
+// ODPCaps is what ibv_query_odp_caps fills in: for which operations of a transport the device
+// pages.
 type ODPCaps struct {
 	General    uint64
 	RC, UC, UD uint32
 }
 
-// QueryODPCaps is ibv_query_odp_caps. Its sizes of structures are those of C and have no place here. Bits that came later are
-// left out.
+// QueryODPCaps is ibv_query_odp_caps. Its sizes of structures are those of C and have no place
+// here. Bits that came later are left out.
 func QueryODPCaps(t verbs.Thread, ctx verbs.Context) (ODPCaps, error) {
 	a, err := ctx.QueryDeviceEx(t, 0)
 	if err != nil {
@@ -42,7 +43,8 @@ func QueryODPCaps(t verbs.Thread, ctx verbs.Context) (ODPCaps, error) {
 	return ODPCaps{a.ODPGeneralCaps & General, a.ODPRC & operations, a.ODPUC & operations, a.ODPUD & operations}, nil
 }
 
-// AccessFlags are the rights of a region. Those up to RemoteAtomic are as today; the others are not.
+// AccessFlags are the rights of a region. Those up to RemoteAtomic are as today; the others are
+// not.
 type AccessFlags uint32
 
 // Rights.
@@ -88,8 +90,8 @@ func RegMR(t verbs.Thread, pd verbs.PD, addr, length uint64, access AccessFlags)
 	return pd.RegMR(t, addr, length, now)
 }
 
-// AddressSpace registers the whole address space for local access: its LKey names any memory of the process. EINVAL: the device
-// cannot.
+// AddressSpace registers the whole address space for local access: its LKey names any memory of the
+// process. EINVAL: the device cannot.
 func AddressSpace(t verbs.Thread, pd verbs.PD) (verbs.MR, error) {
 	return RegMR(t, pd, 0, math.MaxUint64, LocalWrite|OnDemand)
 }
@@ -97,16 +99,17 @@ func AddressSpace(t verbs.Thread, pd verbs.PD) (verbs.MR, error) {
 // PrefetchFlags of PrefetchMR.
 type PrefetchFlags uint32
 
-// PrefetchWrite brings pages that can be written. Its value is that of IBV_EXP_PREFETCH_WRITE_ACCESS of the OFED of the time,
-// as the slides have none.
+// PrefetchWrite brings pages that can be written. Its value is that of
+// IBV_EXP_PREFETCH_WRITE_ACCESS of the OFED of the time, as the slides have none.
 const PrefetchWrite PrefetchFlags = 1
 
 // maxRange is how much one range of today's call names: its length has 32 bits.
 const maxRange = 1 << 30
 
-// PrefetchMR is ibv_prefetch_mr, of a region that was registered on pd: it returns when the pages are there. EFAULT: the range
-// exceeds the region, or is not part of the address space. EINVAL: flags that there are not. Other errors are those of
-// ibv_advise_mr. That nothing is done of 0 bytes is assumed.
+// PrefetchMR is ibv_prefetch_mr, of a region that was registered on pd: it returns when the pages
+// are there. EFAULT: the range exceeds the region, or is not part of the address space. EINVAL:
+// flags that there are not. Other errors are those of ibv_advise_mr. That nothing is done of 0
+// bytes is assumed.
 func PrefetchMR(t verbs.Thread, pd verbs.PD, mr verbs.MR, addr, length uint64, flags PrefetchFlags) error {
 	if flags&^PrefetchWrite != 0 {
 		return fmt.Errorf("prefetch_mr: flags %#x: %w", uint32(flags), syscall.EINVAL)

@@ -9,8 +9,9 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Commands of the connection manager. Channels and ids are counted from 1, as all objects are; the id of a connection request
-// comes with its event. Addresses in Data are 4 or 16 bytes; none is the wildcard of IPv4.
+// Commands of the connection manager. Channels and ids are counted from 1, as all objects are; the
+// id of a connection request comes with its event. Addresses in Data are 4 or 16 bytes; none is the
+// wildcard of IPv4.
 const (
 	// CMChannel makes an event channel. Values: channel.
 	CMChannel = "cm-channel"
@@ -22,15 +23,18 @@ const (
 	CMListen = "cm-listen"
 	// CMResolve resolves address and route. Args: id, port, timeout. Data: the destination.
 	CMResolve = "cm-resolve"
-	// CMAddress and CMRoute are its steps, which do not wait. Args: id, port, timeout. Data: the destination.
+	// CMAddress and CMRoute are its steps, which do not wait. Args: id, port, timeout. Data: the
+	// destination.
 	CMAddress = "cm-address"
 	CMRoute   = "cm-route"
 	// CMConnect: args id, resp, init, retry, rnr. Data: private data.
 	CMConnect = "cm-connect"
-	// CMEvent takes an event and acknowledges it. Args: channel, timeout. Values: type, status (of 64 bits with its sign), id, resp, init,
-	// retry, rnr, qpn, qkey. Data: private data. EAGAIN: none came.
+	// CMEvent takes an event and acknowledges it. Args: channel, timeout. Values: type, status (of
+	// 64 bits with its sign), id, resp, init, retry, rnr, qpn, qkey. Data: private data. EAGAIN:
+	// none came.
 	CMEvent = "cm-event"
-	// CMQP makes a QP of an id, with a PD and a CQ for which Wait waits from then on. Args: id. Values: qp, qpn, pd.
+	// CMQP makes a QP of an id, with a PD and a CQ for which Wait waits from then on. Args: id.
+	// Values: qp, qpn, pd.
 	CMQP = "cm-qp"
 	// CMAccept: args id, resp, init, rnr, qkey. Data: private data.
 	CMAccept = "cm-accept"
@@ -38,16 +42,19 @@ const (
 	CMReject = "cm-reject"
 	// CMDisconnect: args id.
 	CMDisconnect = "cm-disconnect"
-	// CMAttr says what the kernel gives for a state. Args: id, state. Values: mask, rq_psn, sq_psn, dest_qpn, rnr_retry, retry, timeout, mtu.
+	// CMAttr says what the kernel gives for a state. Args: id, state. Values: mask, rq_psn, sq_psn,
+	// dest_qpn, rnr_retry, retry, timeout, mtu.
 	CMAttr = "cm-attr"
 	// CMJoin and CMLeave: args id, flags. Data: the group.
 	CMJoin  = "cm-join"
 	CMLeave = "cm-leave"
 	// CMDestroy destroys an id, and the QP that it has.
 	CMDestroy = "cm-destroy"
-	// CMAddresses are those of ids. Args: id. Values: port, peer_port. Data: the id's own address, then the peer's, 16 bytes each.
+	// CMAddresses are those of ids. Args: id. Values: port, peer_port. Data: the id's own address,
+	// then the peer's, 16 bytes each.
 	CMAddresses = "cm-addresses"
-	// CMInterface is the address of IP of the device's port, by verbs.InterfaceAddr. Data: 4 or 16 bytes.
+	// CMInterface is the address of IP of the device's port, by verbs.InterfaceAddr. Data: 4 or 16
+	// bytes.
 	CMInterface = "cm-interface"
 )
 

@@ -8,7 +8,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// regDmabuf takes a descriptor of another process, registers what is behind it, and closes it again.
+// regDmabuf takes a descriptor of another process, registers what is behind it, and closes it
+// again.
 func (a *Agent) regDmabuf(t verbs.Thread, c verbs.PlayerCommand, r *verbs.PlayerReply) error {
 	taker, ok := t.Process().(verbs.DescriptorTaker)
 	files, opens := t.Process().(verbs.MemoryOpener)

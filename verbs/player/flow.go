@@ -2,8 +2,8 @@ package player
 
 import "github.com/rdmasim/rdmasim/verbs"
 
-// CreateFlow creates a rule of packets of an EtherType, which lives until the end of the process. Args: qp, type,
-// priority, ether_type, drop.
+// CreateFlow creates a rule of packets of an EtherType, which lives until the end of the process.
+// Args: qp, type, priority, ether_type, drop.
 const CreateFlow = "flow"
 
 func (a *Agent) createFlow(t verbs.Thread, c verbs.PlayerCommand, _ *verbs.PlayerReply) error {

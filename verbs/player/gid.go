@@ -8,9 +8,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// PickGID finds the entry that connections of the suite use: RoCEv2 with an IPv4
-// address if there is one, else any RoCEv2, else index 0 (InfiniBand). A preference of the user comes
-// first.
+// PickGID finds the entry that connections of the suite use: RoCEv2 with an IPv4 address if there
+// is one, else any RoCEv2, else index 0 (InfiniBand). A preference of the user comes first.
 func PickGID(t verbs.Thread, ctx verbs.Context, port uint32) (verbs.GIDEntry, error) {
 	var tab [256]verbs.GIDEntry
 	n, err := ctx.QueryGIDTable(t, tab[:], 0)

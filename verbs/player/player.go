@@ -31,24 +31,24 @@ const (
 	AllocPD = "pd"
 	// Drop gives up the privileges of verbs.Dropper, before open or after. Args: memlock (bytes).
 	Drop = "drop"
-	// RegBuffer maps and registers memory. Args: len, access, pd (0: PD 1), lazy (1: memory that nobody has touched),
-	// memory (a verbs.MemoryKind, registered by a DMA-BUF).
-	// Values: buf, addr, lkey, rkey; of lazy memory also resident, its pages in memory then.
+	// RegBuffer maps and registers memory. Args: len, access, pd (0: PD 1), lazy (1: memory that
+	// nobody has touched), memory (a verbs.MemoryKind, registered by a DMA-BUF). Values: buf, addr,
+	// lkey, rkey; of lazy memory also resident, its pages in memory then.
 	RegBuffer = "buffer"
 	// DeregBuffer deregisters the memory region of buf and leaves the memory.
 	DeregBuffer = "dereg"
-	// RegDmabuf registers len bytes of the DMA-BUF that process pid has open as fd, from byte off on. Args: pid, fd, off, len, iova,
-	// access. Values: buf (to be deregistered only), lkey, rkey.
+	// RegDmabuf registers len bytes of the DMA-BUF that process pid has open as fd, from byte off
+	// on. Args: pid, fd, off, len, iova, access. Values: buf (to be deregistered only), lkey, rkey.
 	RegDmabuf = "dmabuf"
 	// ReadBuffer: args buf, off, len; the reply's Data.
 	ReadBuffer = "read"
 	// WriteBuffer: args buf, off; Data.
 	WriteBuffer = "write"
-	// CreateQP makes an RC QP. Args: send_wr, recv_wr, send_sge, recv_sge, inline,
-	// sig_all, pd, srq (0: a receive queue of its own). Values: qp, qpn, max_inline, bf_page, bf_offset, bf_size.
+	// CreateQP makes an RC QP. Args: send_wr, recv_wr, send_sge, recv_sge, inline, sig_all, pd, srq
+	// (0: a receive queue of its own). Values: qp, qpn, max_inline, bf_page, bf_offset, bf_size.
 	CreateQP = "qp"
-	// Connect takes a QP from RESET to the state "to" (0: RTS). Data: the peer's GID.
-	// Args: qp, to, dest_qpn, dlid (of a peer on InfiniBand), rq_psn, sq_psn, mtu, access, timeout, retry, rnr,
+	// Connect takes a QP from RESET to the state "to" (0: RTS). Data: the peer's GID. Args: qp, to,
+	// dest_qpn, dlid (of a peer on InfiniBand), rq_psn, sq_psn, mtu, access, timeout, retry, rnr,
 	// rnr_timer, rd, dest_rd, with 0 as it stands except mtu (1024) and access (all).
 	Connect = "connect"
 	// SetState modifies qp to state with the state attribute alone.
@@ -57,15 +57,15 @@ const (
 	QueryQP = "query"
 	// DestroyQP: args qp.
 	DestroyQP = "destroy"
-	// PostSend: args qp, id, opcode, flags, buf, off, len, remote, rkey, imm, compare,
-	// swap, srqn (of an XRC peer), count (0: 1; ids count up, and off by step), one call for each. buf 0: no SGE;
-	// buf1, off1, len1 and so on are further SGEs, for receives too.
+	// PostSend: args qp, id, opcode, flags, buf, off, len, remote, rkey, imm, compare, swap, srqn
+	// (of an XRC peer), count (0: 1; ids count up, and off by step), one call for each. buf 0: no
+	// SGE; buf1, off1, len1 and so on are further SGEs, for receives too.
 	PostSend = "send"
 	// PostRecv: args qp, id, buf, off, len, count.
 	PostRecv = "recv"
-	// Wait polls until n completions or timeout nanoseconds. Values: n and for
-	// completion i: id<i>, status<i>, opcode<i>, len<i>, qpn<i>, vendor<i>, flags<i>, imm<i>, src<i> (QP), slid<i>, sl<i>,
-	// pkey<i> (index), path<i> (bits).
+	// Wait polls until n completions or timeout nanoseconds. Values: n and for completion i: id<i>,
+	// status<i>, opcode<i>, len<i>, qpn<i>, vendor<i>, flags<i>, imm<i>, src<i> (QP), slid<i>,
+	// sl<i>, pkey<i> (index), path<i> (bits).
 	Wait = "wait"
 	// Race starts threads that all post count signalled sends of buf to qp at once,
 	// which a thread domain forbids. Args: qp, threads, count, buf, len.
@@ -308,7 +308,8 @@ func registered(t verbs.Thread, pd verbs.PD, c verbs.PlayerCommand) (b verbs.Buf
 	return b, mr, nil
 }
 
-// exported is registered of memory that its driver exports. The region keeps the memory, so that the descriptor is closed.
+// exported is registered of memory that its driver exports. The region keeps the memory, so that
+// the descriptor is closed.
 func exported(t verbs.Thread, pd verbs.PD, kind verbs.MemoryKind, n uint64, access verbs.AccessFlags) (b verbs.Buffer, mr verbs.MR, err error) {
 	o, ok := t.Process().(verbs.MemoryOpener)
 	if !ok {

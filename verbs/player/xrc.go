@@ -12,14 +12,16 @@ import (
 
 // Commands of XRC and of shared receive queues.
 const (
-	// OpenXRCD opens the file that Data names (no Data: fd -1) and the XRC domain by it. Args: flags (of the file and the domain:
-	// O_CREAT, O_EXCL). Values: xrcd.
+	// OpenXRCD opens the file that Data names (no Data: fd -1) and the XRC domain by it. Args:
+	// flags (of the file and the domain: O_CREAT, O_EXCL). Values: xrcd.
 	OpenXRCD = "xrcd"
 	// CloseXRCD: args xrcd.
 	CloseXRCD = "close-xrcd"
-	// CreateXRCSRQ makes an XRC SRQ whose completions come to the CQ. Args: xrcd, pd, max_wr (0: 64). Values: srq, srqn.
+	// CreateXRCSRQ makes an XRC SRQ whose completions come to the CQ. Args: xrcd, pd, max_wr (0:
+	// 64). Values: srq, srqn.
 	CreateXRCSRQ = "xrc-srq"
-	// CreateSRQ makes an SRQ for QPs of the other kinds. Args: pd, max_wr (0: 64), max_sge (0: 1). Values: srq.
+	// CreateSRQ makes an SRQ for QPs of the other kinds. Args: pd, max_wr (0: 64), max_sge (0: 1).
+	// Values: srq.
 	CreateSRQ = "srq"
 	// PostSRQ: args srq, id, buf, off, len, count.
 	PostSRQ = "srq-recv"
@@ -29,7 +31,8 @@ const (
 	CreateTarget = "target"
 	// OpenTarget opens a target QP that another process made. Args: xrcd, qpn. Values: qp, qpn.
 	OpenTarget = "open-qp"
-	// AsyncEvent waits for an event. Args: timeout (ns). Values: type, and qp where it is of a QP. EAGAIN: none came.
+	// AsyncEvent waits for an event. Args: timeout (ns). Values: type, and qp where it is of a QP.
+	// EAGAIN: none came.
 	AsyncEvent = "event"
 	// Unlink removes the file that Data names.
 	Unlink = "unlink"

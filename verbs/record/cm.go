@@ -10,8 +10,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Calls of the connection manager. Of private data the length is recorded: programs put keys and addresses into it. Addresses of IP,
-// ports and ids are symbols.
+// Calls of the connection manager. Of private data the length is recorded: programs put keys and
+// addresses into it. Addresses of IP, ports and ids are symbols.
 
 // CreateEventChannel passes through where the inner process has a connection manager.
 func (p *process) CreateEventChannel(t verbs.Thread) (verbs.EventChannel, error) {
@@ -54,7 +54,8 @@ func (ch *eventChannel) CreateID(t verbs.Thread, ps verbs.PortSpace, typ verbs.Q
 	return w, nil
 }
 
-// GetEvent records events, and not the waits in which none has come: how many there are depends on times.
+// GetEvent records events, and not the waits in which none has come: how many there are depends on
+// times.
 func (ch *eventChannel) GetEvent(t verbs.Thread, timeout time.Duration) (*verbs.CMEvent, error) {
 	in, err := ch.EventChannel.GetEvent(innerThread(t), timeout)
 	args := list(seconds(timeout))

@@ -10,7 +10,8 @@ var (
 	_ verbs.DirectQPEx  = (*directEx)(nil)
 )
 
-// noDirect is the answer of a testbed without direct verbs: that of a library which finds no mlx5 device.
+// noDirect is the answer of a testbed without direct verbs: that of a library which finds no mlx5
+// device.
 const noDirect = "the testbed has no direct verbs"
 
 func (c *context) DirectSupported() bool {

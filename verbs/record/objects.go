@@ -100,7 +100,8 @@ type cq struct {
 	r *Recorder
 }
 
-// KeepTimes and CompletedAt are of verbs.TimedCQ, and are not recorded: they ask nothing of the library. A queue that keeps no times says so.
+// KeepTimes and CompletedAt are of verbs.TimedCQ, and are not recorded: they ask nothing of the
+// library. A queue that keeps no times says so.
 func (q *cq) KeepTimes(n int) bool {
 	in, ok := q.CQ.(verbs.TimedCQ)
 	return ok && in.KeepTimes(n)

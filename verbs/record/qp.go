@@ -197,7 +197,8 @@ func (q *qp) CreateFlow(t verbs.Thread, a verbs.FlowAttr) (verbs.Flow, error) {
 	return made(q.r, t, "create_flow", args, err, func() (verbs.Flow, []string) { return &flow{f, q.r}, nil })
 }
 
-// flowSpec is a spec with the fields of which it masks bits. Addresses are of the machine, and are left out.
+// flowSpec is a spec with the fields of which it masks bits. Addresses are of the machine, and are
+// left out.
 func flowSpec(s *verbs.FlowSpec) string {
 	l := []string{fmt.Sprintf("%#x", uint32(s.Type))}
 	for _, f := range []struct {

@@ -48,7 +48,8 @@ type Recorder struct {
 	count map[string]int
 	areas []area
 	objs  map[any]any // object of the testbed to its wrapper
-	// counts, unless nil, takes the place of calls: how often each thread made each call, in the order of their first.
+	// counts, unless nil, takes the place of calls: how often each thread made each call, in the
+	// order of their first.
 	counts map[string][]Count
 }
 
@@ -201,8 +202,8 @@ func (r *Recorder) add(t verbs.Thread, name string, args []string, err error, re
 	return err
 }
 
-// made records a call that makes an object. If it succeeded, see returns the object as programs see it, and
-// the results to record.
+// made records a call that makes an object. If it succeeded, see returns the object as programs see
+// it, and the results to record.
 func made[T any](r *Recorder, t verbs.Thread, name string, args []string, err error, see func() (T, []string)) (out T, _ error) {
 	var results []string
 	if err == nil {
@@ -219,7 +220,8 @@ func bare[T any](v T) T {
 	return v
 }
 
-// on calls f with v if v has the optional interface I. Otherwise the error, EOPNOTSUPP, says what is missing.
+// on calls f with v if v has the optional interface I. Otherwise the error, EOPNOTSUPP, says what
+// is missing.
 func on[I any](v any, what string, f func(I) error) error {
 	if x, ok := v.(I); ok {
 		return f(x)

@@ -198,7 +198,8 @@ func TestSymbolsHideNumbers(t *testing.T) {
 	}
 }
 
-// tester is the wire, the faults and another process of the testbed below: whoever calls it must bring the inner thread.
+// tester is the wire, the faults and another process of the testbed below: whoever calls it must
+// bring the inner thread.
 type tester struct{ calls []string }
 
 func (x *tester) note(t verbs.Thread, call string) error {
@@ -234,7 +235,8 @@ func (b *disturbed) Player(t verbs.Thread, _ int, _ map[string]string) (verbs.Pl
 	return b.x, b.x.note(t, "player")
 }
 
-// What a tester does reaches the testbed below with its own thread; only what the other process is told is recorded.
+// What a tester does reaches the testbed below with its own thread; only what the other process is
+// told is recorded.
 func TestTester(t *testing.T) {
 	b := &disturbed{x: &tester{}}
 	r := record.New(b)

@@ -26,7 +26,8 @@ type Client struct {
 	hosts []uint64 // GUIDs of the hosts' devices
 	// Subnet reports whether the links have a subnet manager.
 	Subnet bool
-	// Bench reports whether the devices are in the hands of the tester too: their registers, counters, addresses and faults.
+	// Bench reports whether the devices are in the hands of the tester too: their registers,
+	// counters, addresses and faults.
 	Bench bool
 	// Has names capabilities of these devices that no query tells.
 	Has []string
@@ -40,8 +41,8 @@ var (
 	_ verbs.SubnetControl = (*Client)(nil)
 )
 
-// New begins a conversation. hosts are the GUIDs of the hosts' devices, in their order; one that the server does not
-// have is an error.
+// New begins a conversation. hosts are the GUIDs of the hosts' devices, in their order; one that
+// the server does not have is an error.
 func New(s io.ReadWriteCloser, hosts []uint64) (*Client, error) {
 	c := &Client{s: s, r: bufio.NewReaderSize(s, maxAnswer), hosts: hosts, id: rand.Uint64() >> 16 << 8}
 	// What was left unfinished before ends with the line.

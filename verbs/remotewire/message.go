@@ -1,9 +1,11 @@
-// Package remotewire lets a program watch and disturb the wire of simulated devices that another process simulates: a
-// client that is a verbs.Wire, and the server beside the simulation. The two talk over any stream of bytes: between a
-// guest and its host that is a port of virtio-serial, and between a program below rdmasim exec and its supervisor a socket.
+// Package remotewire lets a program watch and disturb the wire of simulated devices that another
+// process simulates: a client that is a verbs.Wire, and the server beside the simulation. The two
+// talk over any stream of bytes: between a guest and its host that is a port of virtio-serial, and
+// between a program below rdmasim exec and its supervisor a socket.
 //
-// A message is a line of JSON. The client asks, and the server answers each question in order, frames in several
-// lines. What an earlier client that was killed has left in the stream is skipped, by the number of the question.
+// A message is a line of JSON. The client asks, and the server answers each question in order,
+// frames in several lines. What an earlier client that was killed has left in the stream is
+// skipped, by the number of the question.
 package remotewire
 
 import (
@@ -90,8 +92,8 @@ type answer struct {
 
 var errLong = errors.New("a line is too long")
 
-// readLine is the next line, without its end; it is valid until the next call. One that is longer than the reader's
-// size is passed over, and is errLong.
+// readLine is the next line, without its end; it is valid until the next call. One that is longer
+// than the reader's size is passed over, and is errLong.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	line, err := r.ReadSlice('\n')
 	long := false

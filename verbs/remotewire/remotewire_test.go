@@ -229,8 +229,8 @@ func TestNonsense(t *testing.T) {
 	}
 }
 
-// FuzzServe: whatever a guest says, each line that is not empty is answered by lines that the client can read, and what it
-// has changed is undone at the end.
+// FuzzServe: whatever a guest says, each line that is not empty is answered by lines that the
+// client can read, and what it has changed is undone at the end.
 func FuzzServe(f *testing.F) {
 	f.Add([]byte("\n{\"id\":1,\"do\":\"hello\"}\n{\"id\":2,\"do\":\"tap\"}\n{\"id\":3,\"do\":\"frames\"}\n"))
 	f.Add([]byte(`{"id":18446744073709551615,"do":"inject","rule":{"Match":65535,"PSN":4294967295,"Action":4,"Delay":9223372036854775807,"Edits":[{"Offset":-1}]}}` + "\n"))

@@ -14,11 +14,11 @@ import (
 
 // Wire is what a server has: the links of the devices, in the hands of the simulation.
 type Wire interface {
-	// Reset undoes what clients have changed, and names the devices by their GUIDs. subnet reports whether there is a
-	// subnet manager.
+	// Reset undoes what clients have changed, and names the devices by their GUIDs. subnet reports
+	// whether there is a subnet manager.
 	Reset() (ports []uint64, subnet bool)
-	// StartTap, StopTap, Inject, ClearRules, SetLink and ConfigureSubnet are those of verbs.Wire and
-	// verbs.SubnetControl; guid names a device.
+	// StartTap, StopTap, Inject, ClearRules, SetLink and ConfigureSubnet are those of verbs.Wire
+	// and verbs.SubnetControl; guid names a device.
 	StartTap() error
 	StopTap() ([]verbs.WireFrame, error)
 	Inject(verbs.WireRule) error
@@ -27,15 +27,17 @@ type Wire interface {
 	ConfigureSubnet(verbs.SubnetConfig) error
 }
 
-// Bench is what a server has whose devices are in the hands of a tester too, not only their links. Devices are named by
-// their GUIDs. Reset of the Wire ends the log, the faults that did not happen yet, and addresses that were added.
+// Bench is what a server has whose devices are in the hands of a tester too, not only their links.
+// Devices are named by their GUIDs. Reset of the Wire ends the log, the faults that did not happen
+// yet, and addresses that were added.
 type Bench interface {
-	// Has names capabilities that the devices have and that no query of theirs tells, as the catalogue of cases does.
+	// Has names capabilities that the devices have and that no query of theirs tells, as the
+	// catalogue of cases does.
 	Has() []string
 	// StartLog begins a log of register writes.
 	StartLog() error
-	// StopLog ends the log of register writes. The page of a write is that of its address in the process that made it, as
-	// verbs.BFReg has it where the library does not tell the hardware's.
+	// StopLog ends the log of register writes. The page of a write is that of its address in the
+	// process that made it, as verbs.BFReg has it where the library does not tell the hardware's.
 	StopLog() ([]verbs.MMIOWrite, error)
 	// Tear keeps the first bytes of the next pushes, as verbs.Faults has it.
 	Tear(guid uint64, n, keep int) error
@@ -172,7 +174,8 @@ func writeWrites(s io.Writer, id uint64, writes []verbs.MMIOWrite, err error) er
 	}
 }
 
-// writeFrames sends a recording, which may be too much for a line. The error of the recording comes with its last.
+// writeFrames sends a recording, which may be too much for a line. The error of the recording comes
+// with its last.
 func writeFrames(s io.Writer, id uint64, frames []verbs.WireFrame, err error) error {
 	for {
 		n, size := 0, 0

@@ -1,6 +1,6 @@
-// Package perftest reads what the programs of linux-rdma/perftest print: ib_write_bw, ib_read_lat and their kin, of the
-// versions 6.06 (perftest 4.5, as Debian 12 has it) and 6.29, which print the same tables. It gives each number with its
-// line, and the configuration that the header shows.
+// Package perftest reads what the programs of linux-rdma/perftest print: ib_write_bw, ib_read_lat
+// and their kin, of the versions 6.06 (perftest 4.5, as Debian 12 has it) and 6.29, which print the
+// same tables. It gives each number with its line, and the configuration that the header shows.
 package perftest
 
 import (
@@ -58,9 +58,11 @@ type Row struct {
 	Line       int
 	Size       uint64 // bytes
 	Iterations uint64
-	// Rate is messages per second, and RateError by how much of it the printed digits may be off; of a bandwidth test.
+	// Rate is messages per second, and RateError by how much of it the printed digits may be off;
+	// of a bandwidth test.
 	Rate, RateError float64
-	// Typical is the median in nanoseconds: of a round trip for READs and atomics, and half of one for the others.
+	// Typical is the median in nanoseconds: of a round trip for READs and atomics, and half of one
+	// for the others.
 	Typical, TypicalError float64
 }
 
@@ -78,8 +80,8 @@ func (e *Error) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line,
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// ErrNothingMeasured is inside the error of a table whose numbers are zero or none: perftest did what it was to do, or its peer ended, and it
-// could not measure the frequency of its clock.
+// ErrNothingMeasured is inside the error of a table whose numbers are zero or none: perftest did
+// what it was to do, or its peer ended, and it could not measure the frequency of its clock.
 var ErrNothingMeasured = errors.New("the test measured nothing")
 
 var (
@@ -102,8 +104,8 @@ type parser struct {
 	runs  []*Run
 }
 
-// Parse reads an output, of one test or of several one after the other. An output without a test, one that ends before or in its
-// table, and one with columns that are not known are errors.
+// Parse reads an output, of one test or of several one after the other. An output without a test,
+// one that ends before or in its table, and one with columns that are not known are errors.
 func Parse(file string, src []byte) ([]*Run, error) {
 	p := &parser{file: file, lines: strings.Split(strings.TrimRight(string(bytes.ReplaceAll(src, []byte("\r\n"), []byte("\n"))), "\n"), "\n")}
 	for p.at < len(p.lines) {

@@ -75,8 +75,8 @@ var unusable = map[string]string{
 	"H/wbw-output-bw": "run the test without --output", "H/wbw-output-mr": "run the test without --output",
 }
 
-// Each output of a client that ended well is read, with as many rows as it has; all others, and those of unusable, are errors
-// with a file and a line.
+// Each output of a client that ended well is read, with as many rows as it has; all others, and
+// those of unusable, are errors with a file and a line.
 func TestRecordedRuns(t *testing.T) {
 	all := runs(t)
 	if len(all) < 260 {

@@ -1,5 +1,6 @@
-// Package pingpong does what ibv_rc_pingpong, ibv_uc_pingpong and ibv_ud_pingpong of rdma-core do, over package verbs: their exchange over
-// TCP, their loop and their output. A real one may be the peer. Source: libibverbs/examples of rdma-core.
+// Package pingpong does what ibv_rc_pingpong, ibv_uc_pingpong and ibv_ud_pingpong of rdma-core do,
+// over package verbs: their exchange over TCP, their loop and their output. A real one may be the
+// peer. Source: libibverbs/examples of rdma-core.
 package pingpong
 
 import (

@@ -44,7 +44,8 @@ func TestNoAddresses(t *testing.T) {
 	}
 }
 
-// FuzzDecode holds the decoder to not panicking, and to writing what it accepts such that it reads the same.
+// FuzzDecode holds the decoder to not panicking, and to writing what it accepts such that it reads
+// the same.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte("0000:0041c1:66c182:00000000000000000000ffff7f000002\x00"))
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -80,7 +81,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// What a client sends differs from place to place, but for zeros where a peer with -c looks for them.
+// What a client sends differs from place to place, but for zeros where a peer with -c looks for
+// them.
 func TestContent(t *testing.T) {
 	e := &End{o: Options{Size: 3*pageSize + 1, Check: true}}
 	b := e.content()

@@ -12,7 +12,8 @@ import (
 // pageSize is that at which a peer with -c wants a zero.
 const pageSize = 4096
 
-// content is what a client sends: bytes that differ from place to place, and zeros where a peer that checks wants them.
+// content is what a client sends: bytes that differ from place to place, and zeros where a peer
+// that checks wants them.
 func (e *End) content() []byte {
 	b := make([]byte, e.o.Size)
 	for i := range b {
@@ -24,7 +25,8 @@ func (e *End) content() []byte {
 	return b
 }
 
-// play sends and receives in turn. Both ends send from where they receive, so what a client has sent comes back in the end.
+// play sends and receives in turn. Both ends send from where they receive, so what a client has
+// sent comes back in the end.
 func (e *End) play(t verbs.Thread) error {
 	content := e.content()
 	e.pending = recvID
@@ -132,7 +134,8 @@ func (e *End) event(t verbs.Thread) error {
 	}
 }
 
-// completed does what follows from a completion: another receive, and another send when both have completed.
+// completed does what follows from a completion: another receive, and another send when both have
+// completed.
 func (e *End) completed(t verbs.Thread, w *verbs.WC) error {
 	if w.Status != verbs.WCSuccess {
 		return e.failed(w)

@@ -1,5 +1,6 @@
-// Package rping does what rping of librdmacm does, over package verbs: the client offers bytes, the server reads them, and writes them back.
-// A real one may be the peer. Source: librdmacm/examples/rping.c of rdma-core.
+// Package rping does what rping of librdmacm does, over package verbs: the client offers bytes, the
+// server reads them, and writes them back. A real one may be the peer. Source:
+// librdmacm/examples/rping.c of rdma-core.
 package rping
 
 import (
@@ -124,7 +125,8 @@ func (e *End) Run(t verbs.Thread) (err error) {
 
 func (e *End) later(f func(verbs.Thread) error) { e.undo = append(e.undo, f) }
 
-// Waits: of an address or a route, of anything that the peer does, and between two looks at the user.
+// Waits: of an address or a route, of anything that the peer does, and between two looks at the
+// user.
 const (
 	resolveTime = 2 * time.Second
 	patience    = 120 * time.Second

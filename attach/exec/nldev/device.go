@@ -97,8 +97,8 @@ func (d *Device) portInfo(w *uapi.NetlinkWriter, index, n uint32) {
 	}
 }
 
-// system is nldev_sys_get_doit. A child that is forked never takes pages away from under a transfer here, as on kernels that copy
-// pinned pages when they fork.
+// system is nldev_sys_get_doit. A child that is forked never takes pages away from under a transfer
+// here, as on kernels that copy pinned pages when they fork.
 func (r *request) system() error {
 	r.message(uapi.NLDevSysGet, func(w *uapi.NetlinkWriter) {
 		w.U8(uapi.NLAttrNetNSMode, netNSShared)
@@ -107,7 +107,8 @@ func (r *request) system() error {
 	return nil
 }
 
-// chardev is nldev_get_chardev. Of the clients of ib_core only uverbs and rdma_cm are here, and rdma_cm has one file for all devices.
+// chardev is nldev_get_chardev. Of the clients of ib_core only uverbs and rdma_cm are here, and
+// rdma_cm has one file for all devices.
 func (r *request) chardev() error {
 	client, ok := r.attrs.String(uapi.NLAttrChardevType)
 	if !ok {
@@ -200,7 +201,8 @@ func (r *request) statistic() error {
 	return nil
 }
 
-// statistics is nldev_stat_get_dumpit: of counters that QPs are bound to, of which there are none, or of regions.
+// statistics is nldev_stat_get_dumpit: of counters that QPs are bound to, of which there are none,
+// or of regions.
 func (r *request) statistics() error {
 	switch kind, _ := r.attrs.U32(uapi.NLAttrStatRes); kind {
 	case uapi.NLAttrMR:

@@ -1,7 +1,9 @@
-// Package nldev answers requests of NETLINK_RDMA, as ib_core does (core/nldev.c of Linux 6.12): by them libraries find devices, and the program
-// rdma of iproute2 shows devices, links, resources and statistics. It knows nothing of sockets: a datagram comes in, datagrams go out.
+// Package nldev answers requests of NETLINK_RDMA, as ib_core does (core/nldev.c of Linux 6.12): by
+// them libraries find devices, and the program rdma of iproute2 shows devices, links, resources and
+// statistics. It knows nothing of sockets: a datagram comes in, datagrams go out.
 //
-// Requests that change something are refused. ib_core's own objects, those of its management datagrams, are not among the resources.
+// Requests that change something are refused. ib_core's own objects, those of its management
+// datagrams, are not among the resources.
 package nldev
 
 import (
@@ -48,7 +50,8 @@ type request struct {
 	out   [][]byte
 }
 
-// command is how a command is carried out: for one object, and for all (dump). nil: there is no such form.
+// command is how a command is carried out: for one object, and for all (dump). nil: there is no
+// such form.
 type command struct {
 	admin bool // needs CAP_NET_ADMIN
 	one   func(*request) error
@@ -86,9 +89,10 @@ var commands = map[int]command{
 	uapi.NLDevSysSet: {admin: true, one: refuse}, uapi.NLDevStatSet: {admin: true, one: refuse}, uapi.NLDevStatDel: {admin: true, one: refuse},
 }
 
-// Answer carries out the requests of a datagram (rdma_nl_rcv_skb) and returns the datagrams that answer them, each no longer than 4 KiB where
-// its parts allow it. port is the address of the socket that asks, admin whether it may see what CAP_NET_ADMIN shows. A dump waits for its reader, and so
-// a second one in the same datagram is refused with EBUSY (netlink_dump_start).
+// Answer carries out the requests of a datagram (rdma_nl_rcv_skb) and returns the datagrams that
+// answer them, each no longer than 4 KiB where its parts allow it. port is the address of the
+// socket that asks, admin whether it may see what CAP_NET_ADMIN shows. A dump waits for its reader,
+// and so a second one in the same datagram is refused with EBUSY (netlink_dump_start).
 func (s *Server) Answer(datagram []byte, port uint32, admin bool) (out [][]byte) {
 	dumps := false
 	for h, payload := range uapi.NetlinkMessages(datagram) {
@@ -129,7 +133,8 @@ func number(err error) int {
 	return 0
 }
 
-// carryOut is rdma_nl_rcv_msg. dumped says that the answer is a dump, which ends with a message of its own.
+// carryOut is rdma_nl_rcv_msg. dumped says that the answer is a dump, which ends with a message of
+// its own.
 func (r *request) carryOut(payload []byte) (dumped bool, err error) {
 	cmd, ok := uapi.NetlinkCommand(r.h.Type)
 	c, known := commands[cmd]

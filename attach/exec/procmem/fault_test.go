@@ -14,8 +14,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim/mem"
 )
 
-// TestSharedMemoryThatIsGone reads and writes shared memory whose pages the kernel has taken away. From then on the
-// memory of the process counts.
+// TestSharedMemoryThatIsGone reads and writes shared memory whose pages the kernel has taken away.
+// From then on the memory of the process counts.
 func TestSharedMemoryThatIsGone(t *testing.T) {
 	sharedmem.SurviveFaults()
 	for _, write := range []bool{false, true} {

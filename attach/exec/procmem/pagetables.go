@@ -16,8 +16,9 @@ import (
 
 var _ mem.PageTables = (*Memory)(nil)
 
-// Sizes of what is looked at in one call: bytes that are read, entries of pagemap, and bytes whose pages are
-// faulted for writing, of which the kernel takes so many at once (PVM_MAX_USER_PAGES of mm/process_vm_access.c is 1,024 pages).
+// Sizes of what is looked at in one call: bytes that are read, entries of pagemap, and bytes whose
+// pages are faulted for writing, of which the kernel takes so many at once (PVM_MAX_USER_PAGES of
+// mm/process_vm_access.c is 1,024 pages).
 const (
 	touchChunk = 64 << 10
 	mapChunk   = 8 << 10
@@ -58,8 +59,8 @@ func (p *Process) Touch(va mem.VA, n uint64, write bool, f func(va mem.VA, n uin
 	return nil
 }
 
-// populate makes [at, end), of one mapping, present. Pages of a mapping that cannot be present, as those behind the end of a
-// file, are EFAULT.
+// populate makes [at, end), of one mapping, present. Pages of a mapping that cannot be present, as
+// those behind the end of a file, are EFAULT.
 func (p *Process) populate(at, end mem.VA, write bool) error {
 	if write {
 		for a := at; a < end; a += writeChunk {
@@ -77,8 +78,9 @@ func (p *Process) populate(at, end mem.VA, write bool) error {
 	return nil
 }
 
-// faultForWriting has the kernel make pages present and writable, as a store does, and change nothing: it looks for the pages
-// before it finds that what is to be copied there cannot be read (EFAULT in either case).
+// faultForWriting has the kernel make pages present and writable, as a store does, and change
+// nothing: it looks for the pages before it finds that what is to be copied there cannot be read
+// (EFAULT in either case).
 func (p *Process) faultForWriting(at mem.VA, n int) {
 	from := unreadable()
 	if from == nil || p.gone {
@@ -93,7 +95,8 @@ func (p *Process) faultForWriting(at mem.VA, n int) {
 	p.local[0].Base = nil
 }
 
-// unreadable are writeChunk bytes of addresses that nothing can read; nil when there is no room for them.
+// unreadable are writeChunk bytes of addresses that nothing can read; nil when there is no room for
+// them.
 var unreadable = sync.OnceValue(func() unsafe.Pointer {
 	at, err := unix.MmapPtr(-1, 0, nil, writeChunk, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
 	if err != nil {
@@ -108,8 +111,8 @@ const (
 	pageExclusive = 1 << 56 // nobody else maps it
 )
 
-// Resident implements mem.PageTables. Of a private mapping a page that others map too, or that is of a file, is one that a store
-// copies.
+// Resident implements mem.PageTables. Of a private mapping a page that others map too, or that is
+// of a file, is one that a store copies.
 func (p *Process) Resident(va mem.VA, n uint64, f func(at mem.VA, writable bool, shift uint8)) {
 	tables, err := os.Open(fmt.Sprintf("/proc/%d/pagemap", p.tid))
 	if err != nil {

@@ -69,8 +69,9 @@ func TestTouchFaultsPagesInUnchanged(t *testing.T) {
 	})
 }
 
-// ownAfterRead is how many of n untouched pages are the process's own after a read: none where the kernel maps one page of zeroes for all of
-// them, and all where each read takes a page, as on kernels without the shared page.
+// ownAfterRead is how many of n untouched pages are the process's own after a read: none where the
+// kernel maps one page of zeroes for all of them, and all where each read takes a page, as on
+// kernels without the shared page.
 func ownAfterRead(t *testing.T, n int) int {
 	t.Helper()
 	m := pages(t, 1)
@@ -96,8 +97,9 @@ func ownAfterRead(t *testing.T, n int) int {
 	return n
 }
 
-// TestWritableIsWhatAStoreFindsSo: a store to a page faults where Resident says that the page is not writable, and nowhere else, whatever
-// this kernel maps for a page that was only read: the shared page of zeroes, or one of the process's own.
+// TestWritableIsWhatAStoreFindsSo: a store to a page faults where Resident says that the page is
+// not writable, and nowhere else, whatever this kernel maps for a page that was only read: the
+// shared page of zeroes, or one of the process's own.
 func TestWritableIsWhatAStoreFindsSo(t *testing.T) {
 	asked(t, func(t *testing.T, p *Process) {
 		const each = 16 // pages of a kind
@@ -186,8 +188,8 @@ func TestTouchWithoutRights(t *testing.T) {
 	})
 }
 
-// Pages behind the end of a file are mapped, and cannot be present. Of a private mapping of a file no page is the program's own
-// before it has stored to it.
+// Pages behind the end of a file are mapped, and cannot be present. Of a private mapping of a file
+// no page is the program's own before it has stored to it.
 func TestTouchOfAFile(t *testing.T) {
 	asked(t, func(t *testing.T, p *Process) {
 		f, err := os.Create(filepath.Join(t.TempDir(), "file"))

@@ -71,8 +71,9 @@ type Mapping struct {
 	Shift      uint8  // log2 of the size of its huge pages, as far as the kernel tells it; 0: it has none
 }
 
-// MappingsFrom calls f for every mapping that ends above va in order of addresses, until it returns false. It asks for
-// each, which costs the same however many there are, or where the kernel cannot tell reads of all.
+// MappingsFrom calls f for every mapping that ends above va in order of addresses, until it returns
+// false. It asks for each, which costs the same however many there are, or where the kernel cannot
+// tell reads of all.
 func (p *Process) MappingsFrom(va mem.VA, f func(*Mapping) bool) error {
 	at, going := va, true
 	if err := p.query(func(ask func(mem.VA, *Mapping) error) error {
@@ -101,8 +102,9 @@ func (p *Process) MappingsFrom(va mem.VA, f func(*Mapping) bool) error {
 	return err
 }
 
-// Once lets what MappingsFrom has to read of all mappings be read once, until end is called. It is for the time of one call of the
-// program: what its threads map or unmap meanwhile they do at the same time as the call.
+// Once lets what MappingsFrom has to read of all mappings be read once, until end is called. It is
+// for the time of one call of the program: what its threads map or unmap meanwhile they do at the
+// same time as the call.
 func (p *Process) Once() (end func()) {
 	p.once, p.text = true, nil
 	return func() { p.once, p.text = false, nil }

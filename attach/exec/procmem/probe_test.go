@@ -81,8 +81,8 @@ func TestMappingsThatChange(t *testing.T) {
 	})
 }
 
-// A call of a program that asks for several mappings costs no reading of all, or where the kernel cannot tell
-// one of them one, which the next call does not see.
+// A call of a program that asks for several mappings costs no reading of all, or where the kernel
+// cannot tell one of them one, which the next call does not see.
 func TestMappingsAreReadOnceForACall(t *testing.T) {
 	asked(t, func(t *testing.T, p *Process) {
 		m, n := pages(t, 1), reads(t)

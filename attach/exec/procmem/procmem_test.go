@@ -92,7 +92,8 @@ func TestDeadProcessIsESRCH(t *testing.T) {
 	}
 }
 
-// asked runs a test with the kernel asked for one mapping, where it can tell, and with all mappings read.
+// asked runs a test with the kernel asked for one mapping, where it can tell, and with all mappings
+// read.
 func asked(t *testing.T, f func(t *testing.T, p *Process)) {
 	for name, noQuery := range map[string]bool{"asked": false, "read": true} {
 		t.Run(name, func(t *testing.T) {

@@ -40,8 +40,9 @@ func (p *Process) TellsOne() bool {
 	return p.query(func(ask func(mem.VA, *Mapping) error) error { return ask(0, new(Mapping)) }) == nil
 }
 
-// query lets ask tell the mapping at an address, or the first above it. The file is opened each time, since a file that
-// stays open shows the memory from before an exec. The end of the mappings is no error.
+// query lets ask tell the mapping at an address, or the first above it. The file is opened each
+// time, since a file that stays open shows the memory from before an exec. The end of the mappings
+// is no error.
 func (p *Process) query(use func(ask func(mem.VA, *Mapping) error) error) error {
 	if p.noQuery {
 		return errNoQuery

@@ -11,8 +11,9 @@ import (
 // queueKind counts the queues on a page.
 type queueKind struct{ work, completions int }
 
-// queueRanges are the pages of a process that hold queues. A mark says what holds from its address up to the next one; the work
-// for a queue depends on how many there are and not on how long they are.
+// queueRanges are the pages of a process that hold queues. A mark says what holds from its address
+// up to the next one; the work for a queue depends on how many there are and not on how long they
+// are.
 type queueRanges struct {
 	marks []queueMark // by address; the last one is of kind zero
 	pages int
@@ -68,7 +69,8 @@ func (r *queueRanges) split(addr mem.VA) int {
 	return i
 }
 
-// change adds a queue in [from, to), or with -1 in place of 1 takes it away. Both are addresses of pages.
+// change adds a queue in [from, to), or with -1 in place of 1 takes it away. Both are addresses of
+// pages.
 func (r *queueRanges) change(from, to mem.VA, work, completions int) {
 	first := r.split(from)
 	end := r.split(to)

@@ -9,7 +9,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim/mem"
 )
 
-// TestQueueRanges compares the ranges with a table of pages, through queues that begin and end at random.
+// TestQueueRanges compares the ranges with a table of pages, through queues that begin and end at
+// random.
 func TestQueueRanges(t *testing.T) {
 	const pages = 64
 	rnd := rand.New(rand.NewPCG(1, 2))
@@ -64,7 +65,8 @@ func TestQueueRanges(t *testing.T) {
 	}
 }
 
-// TestLongQueue: the work for a queue does not depend on its length. In a table of pages these would not end.
+// TestLongQueue: the work for a queue does not depend on its length. In a table of pages these
+// would not end.
 func TestLongQueue(t *testing.T) {
 	var s Streams
 	p := &Process{}

@@ -13,10 +13,11 @@ import (
 // would cost most of the time: more is read than is asked for, and what is written is
 // held back and written with others in one call.
 //
-// Nothing may be read before the doorbell, record or queue entry that makes the device
-// read it. So all that was read ahead is discarded when programs ring a doorbell or make a call (DropReadAhead), and when the device itself reads
-// a doorbell record or a queue, and may learn of work for which no doorbell has been rung yet. Until then what
-// was read is what the owners of the work had put there when they posted it.
+// Nothing may be read before the doorbell, record or queue entry that makes the device read it. So
+// all that was read ahead is discarded when programs ring a doorbell or make a call
+// (DropReadAhead), and when the device itself reads a doorbell record or a queue, and may learn of
+// work for which no doorbell has been rung yet. Until then what was read is what the owners of the
+// work had put there when they posted it.
 //
 // What is held back is written before everything else that programs can see (Flush):
 // before the CQE of any queue, an event, the answer to a call, and when the engine has

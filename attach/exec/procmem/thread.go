@@ -11,10 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A process goes on when its main thread has ended and others have not. The number of the process then
-// stands for that thread, which has neither memory nor files any more: another thread takes its place.
+// A process goes on when its main thread has ended and others have not. The number of the process
+// then stands for that thread, which has neither memory nor files any more: another thread takes
+// its place.
 
-// nextThread chooses a thread of the process that has its memory, and reports whether that is another than before.
+// nextThread chooses a thread of the process that has its memory, and reports whether that is
+// another than before.
 func (p *Process) nextThread() bool {
 	if !p.Alive() {
 		return false

@@ -16,17 +16,20 @@ import (
 // the kernel allows one listener.
 var ErrOuterListener = errors.New("another supervisor of system calls (a container, a sandbox or another rdmasim exec) is above this process, and Linux allows only one")
 
-// ErrNoNotification says that the kernel has no user notification, or one before Linux 5.19 (SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV), which
-// protects a call that has been received from signals: without, a signal would end it, and a call that is made again be carried out twice.
+// ErrNoNotification says that the kernel has no user notification, or one before Linux 5.19
+// (SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV), which protects a call that has been received from
+// signals: without, a signal would end it, and a call that is made again be carried out twice.
 var ErrNoNotification = errors.New("this kernel has no seccomp user notification that signals leave alone (Linux 5.19 or later with CONFIG_SECCOMP_FILTER is needed)")
 
 // rightsOffset is where the descriptor stands in a control message of one.
 const rightsOffset = unix.SizeofCmsghdr
 
-// Hand puts the filter on the calling thread and sends the listener with a message through a socket. The thread must be locked, must
-// have set no_new_privs, and keeps the filter across execve. Between the two it makes no other system call: one that the filter
-// hands over would wait for a supervisor that has yet to get the listener, and the Go runtime makes such calls whenever it takes
-// memory. So all memory is taken before, and nothing in between may be preempted or grow the stack.
+// Hand puts the filter on the calling thread and sends the listener with a message through a
+// socket. The thread must be locked, must have set no_new_privs, and keeps the filter across
+// execve. Between the two it makes no other system call: one that the filter hands over would wait
+// for a supervisor that has yet to get the listener, and the Go runtime makes such calls whenever
+// it takes memory. So all memory is taken before, and nothing in between may be preempted or grow
+// the stack.
 func Hand(prog []unix.SockFilter, socket int, message []byte) error {
 	rights := unix.UnixRights(-1)
 	iov := unix.Iovec{Base: &message[0]}
@@ -103,7 +106,8 @@ type addFD struct {
 	newFDFlags uint32
 }
 
-// Listener receives notifications. Recv may be used by one goroutine at a time, the other methods by any.
+// Listener receives notifications. Recv may be used by one goroutine at a time, the other methods
+// by any.
 type Listener struct {
 	fd  int
 	buf *Notif
@@ -136,7 +140,8 @@ func (l *Listener) ioctl(req uint, p unsafe.Pointer) (uintptr, error) {
 	}
 }
 
-// Recv waits for the next notification and takes it: ENOENT when the caller vanished meanwhile, or there is none (Ended).
+// Recv waits for the next notification and takes it: ENOENT when the caller vanished meanwhile, or
+// there is none (Ended).
 func (l *Listener) Recv() (Notif, error) {
 	*l.buf = Notif{}
 	_, err := l.ioctl(unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(l.buf))
@@ -173,9 +178,11 @@ func (l *Listener) Fail(id uint64, e unix.Errno) error {
 
 // Done answers a call that has had an effect, and so must not be made again: with a value.
 //
-// A caller that has begun to leave because of a signal, and finds its call received, waits on, from then on for the answer alone. But
-// one that finds its call answered already leaves until Linux 6.18, and makes the call again. There it is given a descriptor first, at a number
-// that it cannot have: nothing comes of it (EBADF), but then the caller has found its call received. AddFD and ReplaceFD do the same.
+// A caller that has begun to leave because of a signal, and finds its call received, waits on, from
+// then on for the answer alone. But one that finds its call answered already leaves until Linux
+// 6.18, and makes the call again. There it is given a descriptor first, at a number that it cannot
+// have: nothing comes of it (EBADF), but then the caller has found its call received. AddFD and
+// ReplaceFD do the same.
 func (l *Listener) Done(id uint64, val int64) error {
 	if l.Settle {
 		l.settle(id)
@@ -191,8 +198,9 @@ func (l *Listener) settle(id uint64) {
 // noFD is beyond every limit of descriptors (RLIMIT_NOFILE, which fs.nr_open bounds).
 const noFD = 1<<31 - 1
 
-// losesNoAnswers reports whether the kernel is one in which Linux 6.18's "seccomp: Fix a race with WAIT_KILLABLE_RECV if the tracer replies too
-// fast" is for certain; stable series have it, too, and do not tell.
+// losesNoAnswers reports whether the kernel is one in which Linux 6.18's "seccomp: Fix a race with
+// WAIT_KILLABLE_RECV if the tracer replies too fast" is for certain; stable series have it, too,
+// and do not tell.
 func losesNoAnswers() bool {
 	var u unix.Utsname
 	if unix.Uname(&u) != nil {

@@ -15,7 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// answered makes a thread with a filter call getppid, has f answer it, and returns what the thread gets.
+// answered makes a thread with a filter call getppid, has f answer it, and returns what the thread
+// gets.
 func answered(t *testing.T, f func(l *Listener, x *Notif)) uintptr {
 	t.Helper()
 	listener, got := make(chan int), make(chan uintptr, 1)
@@ -60,7 +61,8 @@ func answered(t *testing.T, f func(l *Listener, x *Notif)) uintptr {
 	return r
 }
 
-// state waits for a thread to be in one of two states, and says in which: asleep so that a signal wakes it (S), or none that does not kill (D).
+// state waits for a thread to be in one of two states, and says in which: asleep so that a signal
+// wakes it (S), or none that does not kill (D).
 func state(t *testing.T, tid uint32) byte {
 	t.Helper()
 	for range 3_000_000 {
@@ -77,7 +79,8 @@ func state(t *testing.T, tid uint32) byte {
 	return 0
 }
 
-// TestSettledCallerHearsNoSignal: a caller whose call has been received sleeps on so that signals wake it, until it is settled.
+// TestSettledCallerHearsNoSignal: a caller whose call has been received sleeps on so that signals
+// wake it, until it is settled.
 func TestSettledCallerHearsNoSignal(t *testing.T) {
 	r := answered(t, func(l *Listener, x *Notif) {
 		l.Settle = true

@@ -8,7 +8,8 @@ import (
 	"path/filepath"
 )
 
-// changingNames are the files and folders of a port whose contents change with its link and its subnet.
+// changingNames are the files and folders of a port whose contents change with its link and its
+// subnet.
 var changingNames = []string{"state", "phys_state", "lid", "sm_lid", "gids", "pkeys"}
 
 // portFile is a file of a port with its line.
@@ -28,8 +29,8 @@ func (p *Port) changing() []portFile {
 	return l
 }
 
-// WriteLive writes those of the port's changing files in p.Live that differ from what was there before (nil: none is there yet). A
-// reader finds each with its old or with its new line.
+// WriteLive writes those of the port's changing files in p.Live that differ from what was there
+// before (nil: none is there yet). A reader finds each with its old or with its new line.
 func (p *Port) WriteLive(was *Port) error {
 	old := map[string]string{}
 	if was != nil {

@@ -14,12 +14,12 @@ import (
 // opaque is the attribute by which a folder of an overlay hides the one below it.
 const opaque = "trusted.overlay.opaque"
 
-// Mount shows the files of the devices in a mount namespace of its own for the calling
-// thread: nothing of it is seen outside, and nothing is left of it when the last
-// process in it ends. at is an empty folder to work in; it is empty again afterwards.
-// It needs CAP_SYS_ADMIN. After an error the namespace may be half changed; what
-// programs find there is still true. The descriptor that it returns is of inotify: something can be read from it once a file or folder
-// of a device has been opened.
+// Mount shows the files of the devices in a mount namespace of its own for the calling thread:
+// nothing of it is seen outside, and nothing is left of it when the last process in it ends. at is
+// an empty folder to work in; it is empty again afterwards. It needs CAP_SYS_ADMIN. After an error
+// the namespace may be half changed; what programs find there is still true. The descriptor that it
+// returns is of inotify: something can be read from it once a file or folder of a device has been
+// opened.
 func Mount(at string, devices []Device) (reads int, err error) {
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 		return -1, fmt.Errorf("mount namespace: %w", err)
@@ -85,8 +85,8 @@ func (t *Tree) mount() error {
 	return t.mountDev()
 }
 
-// mountDevices puts the functions of devices beside the host's folders in /sys/devices. An overlay would take from the host's files that
-// they can be written and waited for.
+// mountDevices puts the functions of devices beside the host's folders in /sys/devices. An overlay
+// would take from the host's files that they can be written and waited for.
 func (t *Tree) mountDevices() error {
 	const at = "/sys/devices"
 	entries, err := os.ReadDir(at)
@@ -119,7 +119,8 @@ func overlay(upper, at string, flags uintptr) error {
 		return fmt.Errorf("overlay on %s: %w", at, err)
 	}
 	defer unix.Close(fd)
-	// The folder of temporary files may have colons and commas in its name, which options cannot hold.
+	// The folder of temporary files may have colons and commas in its name, which options cannot
+	// hold.
 	if err := unix.Mount("overlay", at, "overlay", flags, fmt.Sprintf("lowerdir=/proc/self/fd/%d:%s", fd, at)); err != nil {
 		return fmt.Errorf("overlay on %s: %w", at, err)
 	}

@@ -27,7 +27,8 @@ type Net struct {
 	Address string // 0c:42:a1:65:ba:fe
 	MTU     int
 	Mbps    uint64
-	// Index is that of an interface which the programs have (ip link); 0: they have none, and it is in the function's folder only.
+	// Index is that of an interface which the programs have (ip link); 0: they have none, and it is
+	// in the function's folder only.
 	Index int
 	IPoIB bool
 }
@@ -49,8 +50,8 @@ const (
 // bridge is the folder of the function's host bridge, below /sys/devices.
 func (p *PCI) bridge() string { return "pci" + p.Address[:strings.LastIndexByte(p.Address, ':')] }
 
-// function makes all files of a device of sysfs: the folder of the PCI function with what belongs to it, and the links of classes and of
-// the bus that lead there.
+// function makes all files of a device of sysfs: the folder of the PCI function with what belongs
+// to it, and the links of classes and of the bus that lead there.
 func (b *builder) function(k int, d *Device) {
 	p, dir := &d.PCI, "devices/"+d.PCI.bridge()+"/"+d.PCI.Address
 	b.attributes(dir, p)
@@ -108,7 +109,8 @@ func (b *builder) attributes(dir string, p *PCI) {
 	}
 }
 
-// net is the folder of the network interface. Without one that programs can ask the kernel about, no class has it.
+// net is the folder of the network interface. Without one that programs can ask the kernel about,
+// no class has it.
 func (b *builder) net(dir string, n *Net, member func(class, name string) string) {
 	at := dir + "/net/" + n.Name
 	if n.Index != 0 {

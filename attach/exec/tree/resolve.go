@@ -67,7 +67,8 @@ func (t *Tree) MayConcern(folder string) bool {
 	return folder == t.Dir || strings.HasPrefix(folder, t.Dir+"/")
 }
 
-// Seen is the path that programs use for a folder of the tree that they have open; another's is its own.
+// Seen is the path that programs use for a folder of the tree that they have open; another's is its
+// own.
 func (t *Tree) Seen(folder string) string {
 	rest, ok := strings.CutPrefix(folder, t.Dir+"/")
 	if !ok {
@@ -82,8 +83,9 @@ func (t *Tree) Seen(folder string) string {
 // maxLinks is how many symbolic links a path may follow (MAXSYMLINKS).
 const maxLinks = 40
 
-// Resolve says what an absolute path of a program means, with the last link followed or not. A path that is covered but names nothing
-// gives the place where it would be, where the kernel finds nothing too.
+// Resolve says what an absolute path of a program means, with the last link followed or not. A path
+// that is covered but names nothing gives the place where it would be, where the kernel finds
+// nothing too.
 func (t *Tree) Resolve(p string, follow bool) (Found, bool) {
 	if !strings.HasPrefix(p, "/") || !t.MayConcern(p) {
 		return Found{}, false
@@ -120,8 +122,8 @@ func (t *Tree) Resolve(p string, follow bool) (Found, bool) {
 	if _, is := t.links[at]; is {
 		return t.found(at), true
 	}
-	// By one of our links to what the host has. The kernel does not get there by the program's path; the supervisor, whose rights
-	// the program may lack, opens what everybody may read.
+	// By one of our links to what the host has. The kernel does not get there by the program's
+	// path; the supervisor, whose rights the program may lack, opens what everybody may read.
 	if linked {
 		if st, err := os.Stat(at); err != nil || st.Mode().Perm()&0o004 == 0 || !strings.HasPrefix(at+"/", "/sys/") {
 			at = filepath.Join(t.Dir, "absent")
@@ -149,8 +151,8 @@ func (t *Tree) owns(at string) bool {
 	})
 }
 
-// walk follows a path from the root and returns the one without links that it leads to, and whether one of ours was among them. It is dead
-// where the path goes up from what is no folder.
+// walk follows a path from the root and returns the one without links that it leads to, and whether
+// one of ours was among them. It is dead where the path goes up from what is no folder.
 func (t *Tree) walk(p string, follow bool) (at string, linked, dead bool) {
 	links := 0
 	for rest := p; rest != ""; {
@@ -206,8 +208,9 @@ func (t *Tree) DeviceIndex(p string) (int, bool) {
 	return k, err == nil && k >= 0 && k < t.Count && DevFile(k) == p
 }
 
-// addHost makes the host's links in the merged folders, and links to its folders below /sys/devices, so that a program which opens a
-// folder of the tree finds by it what belongs to the host too. What cannot be made is not found.
+// addHost makes the host's links in the merged folders, and links to its folders below
+// /sys/devices, so that a program which opens a folder of the tree finds by it what belongs to the
+// host too. What cannot be made is not found.
 func (t *Tree) addHost() {
 	for _, c := range merged {
 		if err := os.MkdirAll(filepath.Join(t.Dir, c.dir), 0o755); err != nil { //nolint:gosec // programs of other users look into it

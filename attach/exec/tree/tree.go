@@ -47,7 +47,8 @@ type Port struct {
 	CapMask    uint32
 	HWCounters []Link // files of its folder hw_counters
 	Counters   []Link // files of its folder counters
-	// Live is the folder of the files that may change, to which links lead (WriteLive); empty: none does.
+	// Live is the folder of the files that may change, to which links lead (WriteLive); empty: none
+	// does.
 	Live string
 }
 
@@ -73,11 +74,12 @@ const (
 	nullDevice           = "/dev/null"
 )
 
-// Major and FirstMinor are the number of the first device file, those of others follow (IB_UVERBS_MAJOR, IB_UVERBS_BASE_MINOR).
+// Major and FirstMinor are the number of the first device file, those of others follow
+// (IB_UVERBS_MAJOR, IB_UVERBS_BASE_MINOR).
 const Major, FirstMinor = 231, 192
 
-// ChannelFile is the path of the device file of rdma_cm, and its number: misc devices have the major number 10, and those without a
-// minor number of their own get a free one.
+// ChannelFile is the path of the device file of rdma_cm, and its number: misc devices have the
+// major number 10, and those without a minor number of their own get a free one.
 const (
 	channelPath  = "/dev/infiniband/rdma_cm"
 	ChannelMajor = 10
@@ -97,7 +99,8 @@ type Tree struct {
 	Dir   string // holds bus, class, dev and devices
 	Count int    // devices
 	UMADs int    // umad files: those of all devices, or none
-	// links are the symbolic links among the files of sysfs that lead to others of them, by the paths that programs see.
+	// links are the symbolic links among the files of sysfs that lead to others of them, by the
+	// paths that programs see.
 	links map[string]string
 	owned []owned
 	host  sync.Once // addHost
@@ -126,8 +129,9 @@ func Build(dir string, devices []Device) (*Tree, error) {
 	return &Tree{Dir: dir, Count: len(devices), UMADs: umads, links: b.links, owned: ownedBy(devices)}, nil
 }
 
-// builder makes files. Those of the same contents are one file with several names: most entries of the tables of a port are equal, and file
-// systems take far longer to make a file than to give it a name.
+// builder makes files. Those of the same contents are one file with several names: most entries of
+// the tables of a port are equal, and file systems take far longer to make a file than to give it a
+// name.
 type builder struct {
 	dir   string
 	err   error

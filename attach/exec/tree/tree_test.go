@@ -106,7 +106,8 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// TestResolveAsTheKernel draws paths and follows them both by Resolve and by the kernel, which has the tree as its root.
+// TestResolveAsTheKernel draws paths and follows them both by Resolve and by the kernel, which has
+// the tree as its root.
 func TestResolveAsTheKernel(t *testing.T) {
 	root := t.TempDir()
 	if err := os.Mkdir(filepath.Join(root, "sys"), 0o755); err != nil {

@@ -16,7 +16,8 @@ import (
 // familyIB is AF_IB, whose addresses are GIDs.
 const familyIB = 27
 
-// addrSize is the length of an address of its family, 0 of a family that rdma_cm does not know (rdma_addr_size).
+// addrSize is the length of an address of its family, 0 of a family that rdma_cm does not know
+// (rdma_addr_size).
 func addrSize(b []byte) int {
 	switch uapi.SockaddrIn(b).Family() {
 	case syscall.AF_INET:
@@ -34,7 +35,8 @@ var errProbe = errors.New("probe")
 
 var errAFIB = errors.New("addresses of AF_IB are not modelled")
 
-// address is the address in a structure of the ABI. The zero value is none. Addresses of AF_IB have no form in the model.
+// address is the address in a structure of the ABI. The zero value is none. Addresses of AF_IB have
+// no form in the model.
 func (k *command) address(b []byte) (a netip.AddrPort, err error) {
 	switch uapi.SockaddrIn(b).Family() {
 	case syscall.AF_UNSPEC:

@@ -11,7 +11,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// getEvent is GET_EVENT. The kernel takes an event from the queue when it has been written to the program, so the place is tried first.
+// getEvent is GET_EVENT. The kernel takes an event from the queue when it has been written to the
+// program, so the place is tried first.
 func (k *command) getEvent() error {
 	if err := k.room(eventLeast); err != nil {
 		return err

@@ -12,8 +12,8 @@ import (
 // fuzzSteps is how many commands a run writes at most.
 const fuzzSteps = 200
 
-// FuzzWrite writes hostile commands to two channels, in any order, on a machine that is never replaced. Nothing panics, and the last
-// closes leave nothing behind.
+// FuzzWrite writes hostile commands to two channels, in any order, on a machine that is never
+// replaced. Nothing panics, and the last closes leave nothing behind.
 func FuzzWrite(f *testing.F) {
 	f.Add([]byte{})
 	for n := range commands {
@@ -42,7 +42,8 @@ func FuzzWrite(f *testing.F) {
 	})
 }
 
-// hostile writes a command of zeros with some bytes from the input, whose answer goes to memory or to nowhere.
+// hostile writes a command of zeros with some bytes from the input, whose answer goes to memory or
+// to nowhere.
 func (r *rig) hostile(f *File, number uint32, where int, in []byte) {
 	at, _ := r.Alloc(uapi.CMEventSize)
 	body := make([]byte, uapi.CMEventSize)

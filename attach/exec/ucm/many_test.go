@@ -22,7 +22,8 @@ func processorTime(t *testing.T) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// TestEndOfManyIDs ends a program with many ids, each with an event that it has not taken. All others wait meanwhile.
+// TestEndOfManyIDs ends a program with many ids, each with an event that it has not taken. All
+// others wait meanwhile.
 func TestEndOfManyIDs(t *testing.T) {
 	m := newMachine(t)
 	f := m.cm.Open(noCaller, &kernel.Process{Name: "test"})
@@ -48,7 +49,8 @@ func TestEndOfManyIDs(t *testing.T) {
 	}
 }
 
-// TestEventsOfAChannelThatNobodyReads has one id fail to find an address without end. So many events are kept, and no more.
+// TestEventsOfAChannelThatNobodyReads has one id fail to find an address without end. So many
+// events are kept, and no more.
 func TestEventsOfAChannelThatNobodyReads(t *testing.T) {
 	m := newMachine(t)
 	m.kern.SetNeighbours(func(uint16, netip.Addr) (kernel.MAC, bool) { return kernel.MAC{}, false })

@@ -265,7 +265,8 @@ func flag(v bool) uint8 {
 	return 0
 }
 
-// putAH is ib_copy_ah_attr_to_user. The Ethernet address is not in it: who uses it finds that by the GIDs.
+// putAH is ib_copy_ah_attr_to_user. The Ethernet address is not in it: who uses it finds that by
+// the GIDs.
 func putAH(b []byte, a *verbs.AHAttr) {
 	h := uapi.AHAttr(b)
 	copy(h.DGID(), a.GRH.DGID[:])

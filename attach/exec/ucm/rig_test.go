@@ -22,7 +22,8 @@ import (
 	"github.com/rdmasim/rdmasim/uapi/client"
 )
 
-// machine is a device with its driver and a connection manager. What the device sends to its own address stays inside.
+// machine is a device with its driver and a connection manager. What the device sends to its own
+// address stays inside.
 type machine struct {
 	eng  *sim.Engine
 	kern *kernel.Device
@@ -117,7 +118,8 @@ func (r *rig) try(f *File, number uint32, body []byte, out int) (syscall.Errno, 
 	return f.Write(r, addr, uint64(len(b)))
 }
 
-// answered writes a command that must succeed, whose structure set fills in with the address of the answer.
+// answered writes a command that must succeed, whose structure set fills in with the address of the
+// answer.
 func (r *rig) answered(f *File, number uint32, size, out int, set func(b []byte, at uint64)) []byte {
 	r.Helper()
 	at, room := r.Alloc(max(out, 8))

@@ -1,11 +1,11 @@
 //go:build linux
 
-// Package ucm is an open channel file of rdma_cm (/dev/infiniband/rdma_cm): it carries out the commands that a program writes to it
-// by calls of the connection manager's model (sim/kernel/cm). The order of its checks is that of ucma_write and of the commands in
-// core/ucma.c of Linux 6.12.
+// Package ucm is an open channel file of rdma_cm (/dev/infiniband/rdma_cm): it carries out the
+// commands that a program writes to it by calls of the connection manager's model (sim/kernel/cm).
+// The order of its checks is that of ucma_write and of the commands in core/ucma.c of Linux 6.12.
 //
-// Everything here runs on the thread of the engine. A GET_EVENT for which there is no event ends with ErrWait: whoever serves the
-// file repeats it when there is one.
+// Everything here runs on the thread of the engine. A GET_EVENT for which there is no event ends
+// with ErrWait: whoever serves the file repeats it when there is one.
 package ucm
 
 import (
@@ -25,13 +25,15 @@ var ErrWait = errors.New("no event yet")
 // Caller is the process that writes a command, for the time of the call.
 type Caller interface {
 	uapi.Mem
-	// Channel is the channel file behind a descriptor of the process: nil when it is another file, EBADF when there is none.
+	// Channel is the channel file behind a descriptor of the process: nil when it is another file,
+	// EBADF when there is none.
 	Channel(fd int) (*File, error)
 }
 
 // File is an open channel file.
 type File struct {
-	// Logf, when not nil, receives the reason for every command that fails, but for the one by which librdmacm finds out whether there is AF_IB.
+	// Logf, when not nil, receives the reason for every command that fails, but for the one by
+	// which librdmacm finds out whether there is AF_IB.
 	Logf func(format string, args ...any)
 	// Objects bounds the ids and memberships of the file's process.
 	Objects *uverbs.Quota
@@ -47,12 +49,14 @@ type object struct {
 	group  bool
 }
 
-// Open makes a file over that of the model. index is the number of a device, by which libraries know it (`rdma dev`).
+// Open makes a file over that of the model. index is the number of a device, by which libraries
+// know it (`rdma dev`).
 func Open(f *cm.File, index func(*kernel.Device) int) *File {
 	return &File{cm: f, index: index, counted: map[object]bool{}}
 }
 
-// noCaller is the zero Caller, with which the model's commands are called: a program outside waits in real time.
+// noCaller is the zero Caller, with which the model's commands are called: a program outside waits
+// in real time.
 var noCaller = kernel.Caller{}
 
 // MaxWrite is how many bytes of a write are looked at: more than the longest command has.
@@ -61,7 +65,8 @@ const MaxWrite = uapi.CMHeaderSize + uapi.CMEventSize
 // Readable says whether an event waits.
 func (f *File) Readable() bool { return f.cm.Readable() }
 
-// OnReadable sets the function that is called, in the engine's thread, whenever an event is queued. It must not call back.
+// OnReadable sets the function that is called, in the engine's thread, whenever an event is queued.
+// It must not call back.
 func (f *File) OnReadable(fn func()) { f.cm.OnReadable(fn) }
 
 // Close is the last close of the file.
@@ -71,8 +76,9 @@ func (f *File) Close() {
 	clear(f.counted)
 }
 
-// Write carries out the command that a program writes: length bytes at addr. It returns the errno that the program gets, or 0, or
-// ErrWait with errno 0. Where it succeeds the program is answered with the whole length.
+// Write carries out the command that a program writes: length bytes at addr. It returns the errno
+// that the program gets, or 0, or ErrWait with errno 0. Where it succeeds the program is answered
+// with the whole length.
 func (f *File) Write(c Caller, addr, length uint64) (syscall.Errno, error) {
 	err := f.write(c, addr, length)
 	if err == nil || errors.Is(err, ErrWait) {
@@ -125,7 +131,8 @@ func (f *File) write(c Caller, addr, length uint64) error {
 	return run(&command{Caller: c, f: f, name: commands[n].name, addr: addr + uapi.CMHeaderSize, in: int(h.In()), out: int(h.Out())})
 }
 
-// read is the structure of the command: as the kernel does, all of it is read, whatever length the header says.
+// read is the structure of the command: as the kernel does, all of it is read, whatever length the
+// header says.
 func (k *command) read(size int) ([]byte, error) {
 	b := make([]byte, size)
 	if k.Read(k.addr, b) != nil {

@@ -1,10 +1,11 @@
 //go:build linux
 
-// Package umad is an open umad file (/dev/infiniband/umadN): it carries out the calls, writes and reads of a program by those of the
-// model (sim/kernel/umad). The order of its checks is that of core/user_mad.c of Linux 6.12.
+// Package umad is an open umad file (/dev/infiniband/umadN): it carries out the calls, writes and
+// reads of a program by those of the model (sim/kernel/umad). The order of its checks is that of
+// core/user_mad.c of Linux 6.12.
 //
-// Everything here runs on the thread of the engine. A read for which there is no message ends with ErrWait: whoever serves the file
-// repeats it when there is one.
+// Everything here runs on the thread of the engine. A read for which there is no message ends with
+// ErrWait: whoever serves the file repeats it when there is one.
 package umad
 
 import (
@@ -129,7 +130,8 @@ func (f *File) tell(c uapi.Mem, arg uint64, id uint32) error {
 // maxWrite is more than the longest message that a file takes.
 const maxWrite = 2 << 20
 
-// Write sends a message of length bytes at addr. Where it succeeds the program is answered with the whole length.
+// Write sends a message of length bytes at addr. Where it succeeds the program is answered with the
+// whole length.
 func (f *File) Write(c uapi.Mem, addr, length uint64) syscall.Errno {
 	return f.failed(f.write(c, addr, length))
 }
@@ -152,7 +154,8 @@ func (f *File) write(c uapi.Mem, addr, length uint64) error {
 	}, b[n:])
 }
 
-// Read gives a message to a program that has room for length bytes at addr, and returns how many it gets.
+// Read gives a message to a program that has room for length bytes at addr, and returns how many it
+// gets.
 func (f *File) Read(c uapi.Mem, addr, length uint64) (n int, e syscall.Errno, err error) {
 	n, err = f.read(c, addr, length)
 	if errors.Is(err, ErrWait) {

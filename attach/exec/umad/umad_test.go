@@ -144,7 +144,8 @@ func request(class uint8, attribute uint16) mad.MAD {
 	return m
 }
 
-// TestAskTheOtherEnd: a program asks the node at the other end of the cable, by a directed route and by LID, and itself.
+// TestAskTheOtherEnd: a program asks the node at the other end of the cable, by a directed route
+// and by LID, and itself.
 func TestAskTheOtherEnd(t *testing.T) {
 	r := newRig(t, newMachine(t))
 	id, e := r.register(func(q uapi.UMADRegister2) { q.SetClass(mad.ClassSubnDirected); q.SetVersion(1) })
@@ -265,7 +266,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestTable: a message in segments arrives whole, in both directions of a transfer; a read with too little room learns its length.
+// TestTable: a message in segments arrives whole, in both directions of a transfer; a read with too
+// little room learns its length.
 func TestTable(t *testing.T) {
 	m := newMachine(t)
 	const class, size = 0x32, 3000

@@ -11,7 +11,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// A call that advises on memory is refused for what is wrong with it, in the order in which the kernel looks.
+// A call that advises on memory is refused for what is wrong with it, in the order in which the
+// kernel looks.
 func TestAdviseMR(t *testing.T) {
 	x := newRig(t, newMachine(t))
 	x.open()

@@ -48,7 +48,8 @@ func (f *File) getContext(k *uapi.Call) error {
 	return err
 }
 
-// queryContext is QUERY_CONTEXT, by which a library opens the file once more: what GET_CONTEXT has answered.
+// queryContext is QUERY_CONTEXT, by which a library opens the file once more: what GET_CONTEXT has
+// answered.
 func (f *File) queryContext(k *uapi.Call) error {
 	return errors.Join(
 		k.Out32(uapi.QueryContextVec, uint32(f.u.NumCompVectors())),

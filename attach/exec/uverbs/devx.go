@@ -12,11 +12,13 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// maxDevx is how long a command of a program's own may be, and its answer: more than any that is known here.
+// maxDevx is how long a command of a program's own may be, and its answer: more than any that is
+// known here.
 const maxDevx = 8192
 
-// devxCommand reads a command, and makes room for its answer. EPROTONOSUPPORT: programs may send none, for they have a table of registers, as they
-// do where there is no user context of the firmware's.
+// devxCommand reads a command, and makes room for its answer. EPROTONOSUPPORT: programs may send
+// none, for they have a table of registers, as they do where there is no user context of the
+// firmware's.
 func (f *File) devxCommand(k *uapi.Call, in, out uint16) (cmd, answer []byte, err error) {
 	if !f.DynamicUARs {
 		return nil, nil, fmt.Errorf("%s: DEVX is not offered: %w", k.Method.Name, syscall.EPROTONOSUPPORT)
@@ -29,7 +31,8 @@ func (f *File) devxCommand(k *uapi.Call, in, out uint16) (cmd, answer []byte, er
 	return cmd, make([]byte, room), err
 }
 
-// devxOther is DEVX_OTHER: the page of a capability, the current one or the most that a driver can have, or another command that is of no object.
+// devxOther is DEVX_OTHER: the page of a capability, the current one or the most that a driver can
+// have, or another command that is of no object.
 func (f *File) devxOther(k *uapi.Call) error {
 	in, out, err := f.devxCommand(k, uapi.DEVXOtherIn, uapi.DEVXOtherOut)
 	if err != nil {
@@ -75,7 +78,8 @@ func (f *File) createDevxObject(k *uapi.Call) error {
 	return undo(err, func() error { return f.releaseDevxObject(uint32(h)) })
 }
 
-// announce tells the session of a queue that a command has made: where it rings, and of a QP where its ring and its record are.
+// announce tells the session of a queue that a command has made: where it rings, and of a QP where
+// its ring and its record are.
 func (f *File) announce(h uint32, in, out []byte) {
 	op := prm.CmdIn(in).Opcode()
 	if op != prm.OpCreateQP && op != prm.OpCreateCQ {
@@ -132,8 +136,8 @@ func (f *File) releaseDevxObject(h uint32) error {
 	return nil
 }
 
-// modifyDevxObject and queryDevxObject are DEVX_OBJ_MODIFY and DEVX_OBJ_QUERY of an object, or of a QP of verbs: libmlx5 changes so what verbs have no
-// attribute for, such as a UDP source port.
+// modifyDevxObject and queryDevxObject are DEVX_OBJ_MODIFY and DEVX_OBJ_QUERY of an object, or of a
+// QP of verbs: libmlx5 changes so what verbs have no attribute for, such as a UDP source port.
 func (f *File) modifyDevxObject(k *uapi.Call) error { return f.commandOfObject(k, false) }
 func (f *File) queryDevxObject(k *uapi.Call) error  { return f.commandOfObject(k, true) }
 

@@ -12,7 +12,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// ErrUnmappable is what a Caller says of a DMA-BUF whose memory this process cannot reach, as that of most GPUs.
+// ErrUnmappable is what a Caller says of a DMA-BUF whose memory this process cannot reach, as that
+// of most GPUs.
 var ErrUnmappable = fmt.Errorf("%w: memory of a DMA-BUF that cannot be mapped: only the driver that exports it knows its pages: %w", errNotModelled, syscall.EOPNOTSUPP)
 
 // regDmabuf is REG_DMABUF_MR.

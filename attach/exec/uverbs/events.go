@@ -59,8 +59,8 @@ func (f *File) createChannel(c Caller, w *uapi.Write) error {
 	return nil
 }
 
-// closeAbandonedChannels closes the channels whose descriptors are all closed and that no CQ reports
-// to.
+// closeAbandonedChannels closes the channels whose descriptors are all closed and that no CQ
+// reports to.
 func (f *File) closeAbandonedChannels() {
 	for in, ch := range f.channels {
 		if ch.pipe.abandoned() && f.u.DestroyChannel(noCaller, ch.k) == nil {
@@ -101,7 +101,8 @@ func (f *File) completion(ch *channel) {
 	ch.pipe.push(record{cookie, e})
 }
 
-// allocAsync is ASYNC_EVENT_ALLOC. The first file is that of queues which name none, and has what came before.
+// allocAsync is ASYNC_EVENT_ALLOC. The first file is that of queues which name none, and has what
+// came before.
 func (f *File) allocAsync(c Caller, k *uapi.Call) error {
 	f.closeAbandonedAsync()
 	p, fd, err := newEventPipe(c, uapi.AsyncEventSize, f.Descriptors)
@@ -132,8 +133,8 @@ func (f *File) asyncFiles() []*eventPipe {
 	return append([]*eventPipe{f.async}, f.more...)
 }
 
-// closeAbandonedAsync closes the files of imported contexts that were closed. A queue that was made with one tells nobody
-// any more.
+// closeAbandonedAsync closes the files of imported contexts that were closed. A queue that was made
+// with one tells nobody any more.
 func (f *File) closeAbandonedAsync() {
 	f.more = slices.DeleteFunc(f.more, func(p *eventPipe) bool {
 		gone := p.abandoned()
@@ -144,7 +145,8 @@ func (f *File) closeAbandonedAsync() {
 	})
 }
 
-// asyncOf is the async file that an attribute names, or the first: EBADF for a descriptor that is none of this file.
+// asyncOf is the async file that an attribute names, or the first: EBADF for a descriptor that is
+// none of this file.
 func (f *File) asyncOf(c Caller, k *uapi.Call, id uint16) (*eventPipe, error) {
 	fd, ok := k.FD(id)
 	if !ok {
@@ -164,7 +166,8 @@ func (f *File) asyncOf(c Caller, k *uapi.Call, id uint16) (*eventPipe, error) {
 
 func (f *File) asyncEvent() { f.asyncOnce() }
 
-// asyncOnce moves an event of the kernel's async file into the pipe of the queue that it is about, and one of a port into all.
+// asyncOnce moves an event of the kernel's async file into the pipe of the queue that it is about,
+// and one of a port into all.
 func (f *File) asyncOnce() bool {
 	e, err := f.u.WaitAsync(noCaller, 0)
 	if err != nil {
@@ -270,8 +273,8 @@ func (p *eventPipe) abandoned() bool {
 	return p.readersGone
 }
 
-// push writes a record, now or when there is room. Of a program that reads no events those that come
-// too late are lost: as far as it is told, it has not read them.
+// push writes a record, now or when there is room. Of a program that reads no events those that
+// come too late are lost: as far as it is told, it has not read them.
 func (p *eventPipe) push(r record) {
 	if len(p.pending) >= maxPending {
 		p.flush()

@@ -13,7 +13,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// createRSSQP is QP_CREATE of a QP that receives by a table of WQs. Its number is 0, and it rings nothing.
+// createRSSQP is QP_CREATE of a QP that receives by a table of WQs. Its number is 0, and it rings
+// nothing.
 func (f *File) createRSSQP(c Caller, k *uapi.Call) error {
 	if typ := k.Value(uapi.QPCreateType); typ != uint64(verbs.QPTRawPacket) {
 		return fmt.Errorf("QP_CREATE of type %d with an indirection table: %w", typ, syscall.EOPNOTSUPP)
@@ -198,7 +199,8 @@ func (f *File) createFlow(w *uapi.Write) error {
 	return undo(w.Respond(a), func() error { return f.u.DestroyFlow(noCaller, h) })
 }
 
-// createMatcher is FLOW_MATCHER_CREATE of received packets, or of those that are sent. Flags are an older way to ask for these (mlx5_ib_matcher_ns).
+// createMatcher is FLOW_MATCHER_CREATE of received packets, or of those that are sent. Flags are an
+// older way to ask for these (mlx5_ib_matcher_ns).
 func (f *File) createMatcher(k *uapi.Call) error {
 	const receive, send = 0, 1 // MLX5_IB_UAPI_FLOW_TABLE_TYPE_NIC_RX, _NIC_TX
 	table, flags := k.Value(uapi.MatcherCreateTable), k.Value(uapi.MatcherCreateFlags)

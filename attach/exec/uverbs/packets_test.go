@@ -78,8 +78,8 @@ func (x *rig) sendFrame(q *testQP, n int, key uint32, addr uint64) {
 	x.settle(x.T)
 }
 
-// TestRawPackets: a packet of one program comes to the QP of another for which a flow asks, and to nobody without a flow. A QP to which a flow
-// leads stays.
+// TestRawPackets: a packet of one program comes to the QP of another for which a flow asks, and to
+// nobody without a flow. A QP to which a flow leads stays.
 func TestRawPackets(t *testing.T) {
 	m := newMachine(t)
 	a, apd, acq, amem, aaddr, akey := packetRig(t, m)
@@ -107,7 +107,8 @@ func TestRawPackets(t *testing.T) {
 	b.file.Close()
 }
 
-// TestRSS: packets are spread over WQs by the hash, and a matcher of the driver's leads to them as a flow does.
+// TestRSS: packets are spread over WQs by the hash, and a matcher of the driver's leads to them as
+// a flow does.
 func TestRSS(t *testing.T) {
 	m := newMachine(t)
 	a, apd, acq, amem, aaddr, akey := packetRig(t, m)
@@ -197,8 +198,9 @@ func TestRSS(t *testing.T) {
 	b.file.Close()
 }
 
-// TestCommandsOfPrograms: a program makes a CQ by a command of its own, of memory that it has registered; a command may name nothing of others,
-// nor bus addresses, and the memory ends with the context.
+// TestCommandsOfPrograms: a program makes a CQ by a command of its own, of memory that it has
+// registered; a command may name nothing of others, nor bus addresses, and the memory ends with the
+// context.
 func TestCommandsOfPrograms(t *testing.T) {
 	x := newRig(t, newMachine(t))
 	x.file.DynamicUARs = true

@@ -141,7 +141,8 @@ func (f *File) queryPort(k *uapi.Call) error {
 	return k.OutStruct(uapi.QueryPortRsp, r)
 }
 
-// queryPortDriver is the driver's QUERY_PORT, which tells of a port's part in an embedded switch that the driver of the host steers: there is none.
+// queryPortDriver is the driver's QUERY_PORT, which tells of a port's part in an embedded switch
+// that the driver of the host steers: there is none.
 func (f *File) queryPortDriver(k *uapi.Call) error {
 	if _, err := f.port(k.Value(uapi.MLX5QueryPortNum)); err != nil {
 		return err

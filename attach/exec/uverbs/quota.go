@@ -42,8 +42,8 @@ func (q *Quota) add(n int) {
 	}
 }
 
-// recount brings what is counted of the file up to date after a call: objects of the kernel model end
-// with others, and with the context.
+// recount brings what is counted of the file up to date after a call: objects of the kernel model
+// end with others, and with the context.
 func (f *File) recount() {
 	n := 0
 	if f.u != nil {

@@ -142,7 +142,8 @@ func TestFullPipe(t *testing.T) {
 	p.push(rec(1))
 }
 
-// TestEventsThatNobodyReads fills a pipe and what waits behind it. The rest is lost, and counts as not read.
+// TestEventsThatNobodyReads fills a pipe and what waits behind it. The rest is lost, and counts as
+// not read.
 func TestEventsThatNobodyReads(t *testing.T) {
 	x := newRig(t, newMachine(t))
 	p, fd, err := newEventPipe(x.proc, 8, nil)
@@ -163,7 +164,8 @@ func TestEventsThatNobodyReads(t *testing.T) {
 	x.proc.Retract(fd)
 }
 
-// TestPipeThatIsWrittenTo takes events back while the program writes to its own pipe without a pause.
+// TestPipeThatIsWrittenTo takes events back while the program writes to its own pipe without a
+// pause.
 func TestPipeThatIsWrittenTo(t *testing.T) {
 	x := newRig(t, newMachine(t))
 	p, fd, err := newEventPipe(x.proc, 8, nil)

@@ -25,8 +25,8 @@ import (
 	"github.com/rdmasim/rdmasim/uapi/client"
 )
 
-// machine is a device with its driver, and a cable whose other end is open: what it sends to its own
-// address stays inside.
+// machine is a device with its driver, and a cable whose other end is open: what it sends to its
+// own address stays inside.
 type machine struct {
 	eng  *sim.Engine
 	mem  *mem.Memory

@@ -26,11 +26,13 @@ type Caller interface {
 	Retract(fd int)
 	// Inode is the file behind a descriptor of the process: EBADF when there is none.
 	Inode(fd int) (Inode, error)
-	// Hold keeps the inode behind a descriptor of the process, so that its number is not given to another file
-	// until release is called: EBADF when the descriptor is not open, or open as a path only.
+	// Hold keeps the inode behind a descriptor of the process, so that its number is not given to
+	// another file until release is called: EBADF when the descriptor is not open, or open as a
+	// path only.
 	Hold(fd int) (in Inode, release func(), err error)
-	// Dmabuf makes the memory of the DMA-BUF behind a descriptor of the process reachable for devices, until its Release. EBADF: the
-	// descriptor is not open, or open as a path only; EINVAL: another file; ErrUnmappable.
+	// Dmabuf makes the memory of the DMA-BUF behind a descriptor of the process reachable for
+	// devices, until its Release. EBADF: the descriptor is not open, or open as a path only;
+	// EINVAL: another file; ErrUnmappable.
 	Dmabuf(fd int) (kernel.Exporter, error)
 }
 
@@ -61,13 +63,14 @@ type Pages interface {
 	RemoveQP(q *QP)
 	AddCQ(q *CQ)
 	RemoveCQ(q *CQ)
-	// AddOther and RemoveOther announce and withdraw a CQ of the page at off in BAR 0 that a program has made by a command of its own.
+	// AddOther and RemoveOther announce and withdraw a CQ of the page at off in BAR 0 that a
+	// program has made by a command of its own.
 	AddOther(off uint64)
 	RemoveOther(off uint64)
 	// MoveCQ announces that the ring of a CQ has moved; was is the CQ before that.
 	MoveCQ(q *CQ, was CQ)
-	// AddSRQ and RemoveSRQ announce and withdraw a shared receive queue. It rings nothing: the device
-	// reads its record.
+	// AddSRQ and RemoveSRQ announce and withdraw a shared receive queue. It rings nothing: the
+	// device reads its record.
 	AddSRQ(q *SRQ)
 	RemoveSRQ(q *SRQ)
 	// MapClock says that page number page of the file is the device's clock, from which

@@ -92,7 +92,8 @@ func (f *File) commandSRQ(k *uapi.Call, w *uapi.Write, user uint64, r kernel.SRQ
 	return f.finishSRQ(s, errors.Join(driverSRQ(k, s), w.Respond(a)))
 }
 
-// srqReq translates a request of SRQ_CREATE. Tag matching is refused: its lists have no room on a device without it.
+// srqReq translates a request of SRQ_CREATE. Tag matching is refused: its lists have no room on a
+// device without it.
 func (f *File) srqReq(k *uapi.Call) (r kernel.SRQReq, err error) {
 	pd, _ := k.Handle(uapi.SRQCreatePD)
 	r = kernel.SRQReq{PD: kernelHandle(pd), MaxWR: uint32(k.Value(uapi.SRQCreateMaxWR)), MaxSGE: uint32(k.Value(uapi.SRQCreateMaxSGE))}

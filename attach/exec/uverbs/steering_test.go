@@ -79,8 +79,8 @@ func list(h ...uint64) (b []byte) {
 
 func steers(p *hca.Params) { p.SWSteering = true }
 
-// TestFlowsOfActions: what one program sends is counted, gets another source and a tunnel; the tunnel ends where another receives it, by a table
-// that it has made by commands.
+// TestFlowsOfActions: what one program sends is counted, gets another source and a tunnel; the
+// tunnel ends where another receives it, by a table that it has made by commands.
 func TestFlowsOfActions(t *testing.T) {
 	m := newMachineOf(t, steers)
 	a, b := newSteerer(t, m), newSteerer(t, m)
@@ -231,8 +231,8 @@ func (x *steerer) tirOf(q *testQP) uint32 {
 	return q.answer.TIRN()
 }
 
-// TestSteeringMemory: a program gets memory of the device for entries where the device has it, and no other's by a command; it is given back with
-// the context.
+// TestSteeringMemory: a program gets memory of the device for entries where the device has it, and
+// no other's by a command; it is given back with the context.
 func TestSteeringMemory(t *testing.T) {
 	m := newMachineOf(t, steers)
 	x := newSteerer(t, m)
@@ -326,7 +326,8 @@ func TestSteeringMemory(t *testing.T) {
 	}
 }
 
-// TestQPOfACommand: the session knows of a QP that a program has made by a command where it rings, and where its record and its ring are.
+// TestQPOfACommand: the session knows of a QP that a program has made by a command where it rings,
+// and where its record and its ring are.
 func TestQPOfACommand(t *testing.T) {
 	x := newSteerer(t, newMachineOf(t, steers))
 	uar := x.uar()

@@ -10,7 +10,8 @@ import (
 	"github.com/rdmasim/rdmasim/uapi"
 )
 
-// TestDCIStreams: a program learns how many streams a DCI may have, and makes one with fewer; the device says no to more.
+// TestDCIStreams: a program learns how many streams a DCI may have, and makes one with fewer; the
+// device says no to more.
 func TestDCIStreams(t *testing.T) {
 	for _, most := range []int{0, 4} {
 		x := newRig(t, newMachineOf(t, func(p *hca.Params) { p.DCIStreams = most }))

@@ -32,7 +32,8 @@ type File struct {
 	// kernel model of the static generation, it gets a table of static bfregs, as from a
 	// kernel before 5.8.
 	DynamicUARs bool
-	// Logf, when not nil, receives the reason for every call that fails, but for those by which libraries find out what there is.
+	// Logf, when not nil, receives the reason for every call that fails, but for those by which
+	// libraries find out what there is.
 	Logf func(format string, args ...any)
 	// OnNoPaging, when not nil, is called when a registration on demand is refused.
 	OnNoPaging func()
@@ -60,8 +61,8 @@ type File struct {
 	channels   map[Inode]*channel
 	resp       kernel.UcontextResp // of GET_CONTEXT
 	async      *eventPipe
-	// more are the files for asynchronous events of contexts that were imported from this file's. Each has the events of ports,
-	// and those of the queues that were made with it.
+	// more are the files for asynchronous events of contexts that were imported from this file's.
+	// Each has the events of ports, and those of the queues that were made with it.
 	more    []*eventPipe
 	clocks  map[uint64]bool // pages about the clock that are mapped
 	closed  bool
@@ -100,8 +101,9 @@ func (f *File) Ioctl(c Caller, arg uint64) syscall.Errno {
 	return errnoOf(err)
 }
 
-// probes reports whether a call that has failed is one by which a library finds out what there is, and goes on without it: libibverbs reads
-// the table of GIDs and tries whether commands can be ioctls, with a command that is none; libmlx5 asks the firmware for its capabilities.
+// probes reports whether a call that has failed is one by which a library finds out what there is,
+// and goes on without it: libibverbs reads the table of GIDs and tries whether commands can be
+// ioctls, with a command that is none; libmlx5 asks the firmware for its capabilities.
 func probes(k *uapi.Call, err error) bool {
 	switch [2]uint16{k.Method.Object, k.Method.ID} {
 	case [2]uint16{uapi.ObjectDevice, uapi.DeviceQueryGIDEntry}:

@@ -43,8 +43,8 @@ func (f *File) openXRCD(c Caller, w *uapi.Write) error {
 	return nil
 }
 
-// holdFile finds the inode that names a domain, and keeps it until the domain ends. The descriptor for it counts as the
-// process's whose request made the domain.
+// holdFile finds the inode that names a domain, and keeps it until the domain ends. The descriptor
+// for it counts as the process's whose request made the domain.
 func (f *File) holdFile(c Caller, fd int, r *kernel.XRCDReq) error {
 	q := f.Descriptors
 	if err := q.Take(1); err != nil {

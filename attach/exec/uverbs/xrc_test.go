@@ -248,7 +248,8 @@ func (x *rig) Retract(fd int, path string) {
 	}
 }
 
-// A sender reaches the SRQ that it names by a target that two programs have; both hear that it has failed.
+// A sender reaches the SRQ that it names by a target that two programs have; both hear that it has
+// failed.
 func TestXRCTraffic(t *testing.T) {
 	m := newMachine(t)
 	x, y := newRig(t, m), newRig(t, m)

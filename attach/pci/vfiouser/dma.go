@@ -18,8 +18,8 @@ const pageSize = 4096
 // maxWindows is how many windows a client may map (max_dma_maps).
 const maxWindows = 65535
 
-// Window is memory of the guest. A part of it may be gone at any access, with a SIGBUS (package sharedmem): the
-// client may shorten its file.
+// Window is memory of the guest. A part of it may be gone at any access, with a SIGBUS (package
+// sharedmem): the client may shorten its file.
 type Window struct {
 	Address  uint64 // guest-physical
 	Size     uint64
@@ -36,8 +36,9 @@ type windows struct {
 	// shared is set once a writable window came with a file: the guest's memory is shared with us.
 	shared bool
 	warned bool
-	// refused is set when the machine's memory came without a file. A monitor may go on when a window is refused, and
-	// its guest would wait for a device that cannot reach its memory: so what else it asks is refused too.
+	// refused is set when the machine's memory came without a file. A monitor may go on when a
+	// window is refused, and its guest would wait for a device that cannot reach its memory: so
+	// what else it asks is refused too.
 	refused bool
 }
 
@@ -92,8 +93,8 @@ func (x *connection) mapDMA(m *message) ([]byte, error) {
 	return nil, nil
 }
 
-// back puts the file that came with a window behind it. ROM need not have one, nor other memory on devices of the
-// guest; memory of the machine, which comes first, must.
+// back puts the file that came with a window behind it. ROM need not have one, nor other memory on
+// devices of the guest; memory of the machine, which comes first, must.
 func (x *connection) back(w *Window, m *message, offset uint64) error {
 	if len(m.files) == 0 {
 		switch {

@@ -112,7 +112,8 @@ func FuzzMessage(f *testing.F) {
 	})
 }
 
-// FuzzSession sends a sequence of requests that are nearly right: each has a form of its own and few values.
+// FuzzSession sends a sequence of requests that are nearly right: each has a form of its own and
+// few values.
 func FuzzSession(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19})
 	f.Add([]byte{0, 1, 1, 3, 1, 0, 1, 1, 3, 1, 1, 1, 1, 3, 1, 2, 1, 1, 0})

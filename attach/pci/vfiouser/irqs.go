@@ -32,8 +32,8 @@ func newInterrupts(n int) *Interrupts {
 	return q
 }
 
-// Raise delivers an interrupt, or keeps it until the vector can be delivered. A vector that does not exist, or one
-// of a connection that has ended, is left alone.
+// Raise delivers an interrupt, or keeps it until the vector can be delivered. A vector that does
+// not exist, or one of a connection that has ended, is left alone.
 func (q *Interrupts) Raise(n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -140,8 +140,8 @@ func (x *connection) setIRQs(m *message) ([]byte, error) {
 	return nil, nil
 }
 
-// setEventFDs gives vectors the eventfds of a message: as many as vectors, or none, which takes the vectors' own
-// away.
+// setEventFDs gives vectors the eventfds of a message: as many as vectors, or none, which takes the
+// vectors' own away.
 func setEventFDs(of []vector, m *message) error {
 	if len(m.files) != 0 && len(m.files) != len(of) {
 		return syscall.EINVAL

@@ -16,8 +16,8 @@ import (
 // maxPath is the longest path of a socket (sockaddr_un).
 const maxPath = 107
 
-// patience is how long a client waits for one to end that has gone already, and how long one that is refused has to
-// say its first word.
+// patience is how long a client waits for one to end that has gone already, and how long one that
+// is refused has to say its first word.
 const patience = time.Second
 
 // Listener is a socket on which a device waits for clients, one after the other.
@@ -33,8 +33,9 @@ type Listener struct {
 	done    chan struct{} // closed when it has gone
 }
 
-// Listen makes the socket. One that is there and on which nobody listens is replaced, as its process has ended
-// without removing it; anything else of that name is left alone, which is an error.
+// Listen makes the socket. One that is there and on which nobody listens is replaced, as its
+// process has ended without removing it; anything else of that name is left alone, which is an
+// error.
 func Listen(path string) (*Listener, error) {
 	if len(path) > maxPath {
 		return nil, fmt.Errorf("socket %s: the path has %d bytes, and the system allows %d", path, len(path), maxPath)
@@ -88,14 +89,14 @@ func cause(err error) error {
 	return err
 }
 
-// Serve serves clients until Close. One that comes while another is connected is refused with EBUSY, and the first
-// is not disturbed.
+// Serve serves clients until Close. One that comes while another is connected is refused with
+// EBUSY, and the first is not disturbed.
 func (l *Listener) Serve(d Device, lay *Layout) {
 	l.ServeStream(lay.logf, func(c *net.UnixConn) error { return serve(c, d, lay) }, refuse)
 }
 
-// ServeStream is Serve for a protocol of its own: talk talks to a client until that has gone, and refuse to one that
-// comes meanwhile. Both close the connection.
+// ServeStream is Serve for a protocol of its own: talk talks to a client until that has gone, and
+// refuse to one that comes meanwhile. Both close the connection.
 func (l *Listener) ServeStream(logf func(string, ...any), talk func(*net.UnixConn) error, refuse func(*net.UnixConn)) {
 	for {
 		c, err := l.l.AcceptUnix()
@@ -161,8 +162,8 @@ func refuse(c *net.UnixConn) {
 	}
 }
 
-// Close disconnects the client, waits until all that it gave is given back, and removes the socket, unless another
-// has taken its name.
+// Close disconnects the client, waits until all that it gave is given back, and removes the socket,
+// unless another has taken its name.
 func (l *Listener) Close() error {
 	l.mu.Lock()
 	l.closed = true

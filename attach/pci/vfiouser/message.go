@@ -50,8 +50,8 @@ func (m *message) closeFiles() {
 	m.files = nil
 }
 
-// receive takes the next message. What it refers to is valid until the next call. After an error the message may
-// hold files all the same.
+// receive takes the next message. What it refers to is valid until the next call. After an error
+// the message may hold files all the same.
 func (x *connection) receive() (m message, err error) {
 	x.in = grow(x.in, uapi.VFIOUserHeaderSize)
 	if err := x.fill(x.in, &m); err != nil {

@@ -10,11 +10,12 @@ import (
 	"github.com/rdmasim/rdmasim/uapi"
 )
 
-// maxMessageFiles is how many files a client may send with a message (max_msg_fds). QEMU refuses more than 16.
+// maxMessageFiles is how many files a client may send with a message (max_msg_fds). QEMU refuses
+// more than 16.
 const maxMessageFiles = 16
 
-// version agrees on version 0.0 and on what both sides can do. Migration and writes in bundles are not offered: a
-// client then uses neither.
+// version agrees on version 0.0 and on what both sides can do. Migration and writes in bundles are
+// not offered: a client then uses neither.
 func (x *connection) version(m *message) ([]byte, error) {
 	v := uapi.VFIOUserVersion(m.body)
 	if x.agreed || v.Major() != 0 {

@@ -1,11 +1,13 @@
 //go:build linux && amd64
 
-// Package vfiouser is the server's side of the vfio-user protocol, by which a virtual machine monitor such as QEMU
-// (10.1 or later) gives its guest a PCI device that lives in another process (docs/interop/vfio-user.rst of QEMU).
-// It knows nothing of what the device is: that stands behind the interface Device.
+// Package vfiouser is the server's side of the vfio-user protocol, by which a virtual machine
+// monitor such as QEMU (10.1 or later) gives its guest a PCI device that lives in another process
+// (docs/interop/vfio-user.rst of QEMU). It knows nothing of what the device is: that stands behind
+// the interface Device.
 //
-// A connection is one life of the device. The client sends requests and waits for each reply; the server sends
-// none. What a guest or a client sends can never do more than fail its own requests or end its own connection.
+// A connection is one life of the device. The client sends requests and waits for each reply; the
+// server sends none. What a guest or a client sends can never do more than fail its own requests or
+// end its own connection.
 package vfiouser
 
 import (
@@ -18,12 +20,14 @@ import (
 	"github.com/rdmasim/rdmasim/uapi"
 )
 
-// Device is what stands behind a connection. The methods are called one at a time, by the goroutine of the
-// connection.
+// Device is what stands behind a connection. The methods are called one at a time, by the goroutine
+// of the connection.
 type Device interface {
-	// Connected is called when a client has agreed on the version of the protocol, before any of the others.
+	// Connected is called when a client has agreed on the version of the protocol, before any of
+	// the others.
 	Connected(irqs *Interrupts)
-	// ReadRegion fills p from a region, and WriteRegion stores p there. The range lies inside the region.
+	// ReadRegion fills p from a region, and WriteRegion stores p there. The range lies inside the
+	// region.
 	ReadRegion(region int, off uint64, p []byte)
 	WriteRegion(region int, off uint64, p []byte)
 	// Map gives the device memory of the guest. It overlaps no window that is mapped.
@@ -32,7 +36,8 @@ type Device interface {
 	Unmap(w *Window)
 	// Reset puts the device into the state after power-on; windows stay.
 	Reset()
-	// Disconnected ends the life of the device, like Reset. Windows are taken back by Unmap afterwards.
+	// Disconnected ends the life of the device, like Reset. Windows are taken back by Unmap
+	// afterwards.
 	Disconnected()
 }
 
@@ -120,7 +125,8 @@ func (x *connection) answer(m *message) error {
 	return nil
 }
 
-// requests are what is understood: how long the body is at least, and whether files may come with it.
+// requests are what is understood: how long the body is at least, and whether files may come with
+// it.
 var requests = map[uapi.VFIOUserCommand]struct {
 	body  int
 	files bool

@@ -23,8 +23,8 @@ import (
 	"github.com/rdmasim/rdmasim/uapi"
 )
 
-// toy is a device of one page of registers that records what it is told. A test holds mu while it looks: that a
-// reply has come is no order of memory for the race detector.
+// toy is a device of one page of registers that records what it is told. A test holds mu while it
+// looks: that a reply has come is no order of memory for the race detector.
 type toy struct {
 	mu      sync.Mutex
 	regs    [4096]byte

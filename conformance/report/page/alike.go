@@ -13,7 +13,8 @@ const (
 	mostIDs    = 12
 )
 
-// alikeView is a difference that several cases show, such as "want SUCCESS, got RETRY_EXC_ERR": likely of one cause.
+// alikeView is a difference that several cases show, such as "want SUCCESS, got RETRY_EXC_ERR":
+// likely of one cause.
 type alikeView struct {
 	What        string
 	Count, More int

@@ -1,6 +1,7 @@
-// Package page writes the record of a run, or two records and their comparison, as one HTML page that needs nothing
-// but itself: it opens from a file, on a phone too, and works without its script but for the filter. Whatever text a
-// record has stays text: the templates escape it, and the page's policy lets no script run but its own.
+// Package page writes the record of a run, or two records and their comparison, as one HTML page
+// that needs nothing but itself: it opens from a file, on a phone too, and works without its script
+// but for the filter. Whatever text a record has stays text: the templates escape it, and the
+// page's policy lets no script run but its own.
 package page
 
 import (

@@ -14,7 +14,8 @@ import (
 	"github.com/rdmasim/rdmasim/internal/browser"
 )
 
-// sample is a run with one failed case of two areas, frames, a shape, and texts that would like to be markup.
+// sample is a run with one failed case of two areas, frames, a shape, and texts that would like to
+// be markup.
 func sample(text string) *report.Run {
 	r := &report.Run{Schema: report.Schema, Target: report.Target{Kind: "sim", Profile: "p" + text}, Seed: 3,
 		Environment: map[string]string{"kernel" + text: "6.12" + text},
@@ -85,7 +86,8 @@ func TestPageSaysWhatTheRecordHas(t *testing.T) {
 	}
 }
 
-// Of a device that fails everywhere, the page says what its failures have in common, and opens a few.
+// Of a device that fails everywhere, the page says what its failures have in common, and opens a
+// few.
 func TestPageOfManyFailures(t *testing.T) {
 	r := sample("")
 	for i := range 40 {

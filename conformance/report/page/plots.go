@@ -162,7 +162,8 @@ func (a *axis) place(v float64) float64 {
 	return a.at + (v-low)/(high-low)*a.size
 }
 
-// draw draws lines whose colours the page's style has by their number. All that goes into the drawing are numbers.
+// draw draws lines whose colours the page's style has by their number. All that goes into the
+// drawing are numbers.
 func draw(lines []line) template.HTML {
 	x := axis{low: math.Inf(1), high: math.Inf(-1), at: marginX, size: plotWide - marginX - 18}
 	top := 0.0

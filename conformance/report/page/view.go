@@ -20,7 +20,8 @@ const (
 // mostOpen is how many cases are open at first: of a device that fails everywhere a few say enough.
 const mostOpen = 12
 
-// view is the page as its template wants it. All texts in it are harmless to a reader, and the template escapes them.
+// view is the page as its template wants it. All texts in it are harmless to a reader, and the
+// template escapes them.
 type view struct {
 	Policy   string
 	Style    template.CSS

@@ -28,8 +28,8 @@ type Config struct {
 	// Peer is the address of the conform agent whose device is the second node, and
 	// PeerKey the file of its key; empty: another device of this machine.
 	Peer, PeerKey string
-	// Simulated makes a simulated second node for the device under test, in place of Peer; nil: none. With Responder it is the first
-	// node, and the device the second.
+	// Simulated makes a simulated second node for the device under test, in place of Peer; nil:
+	// none. With Responder it is the first node, and the device the second.
 	Simulated func(Device) (Simulated, error)
 	Responder bool
 	// Wall is how long a case may take in real time (0: as long as its own deadline): a
@@ -37,12 +37,13 @@ type Config struct {
 	Wall time.Duration
 	// Faults is what goes wrong in every case (nil: nothing).
 	Faults *fault.Plan
-	// Record has the frames on a simulated wire recorded during cases that do not watch it themselves.
+	// Record has the frames on a simulated wire recorded during cases that do not watch it
+	// themselves.
 	Record bool
 }
 
-// Device is what a simulated node is told of the device under test: its address, and whether it has ATOMIC WRITE, which the node
-// then has, too.
+// Device is what a simulated node is told of the device under test: its address, and whether it has
+// ATOMIC WRITE, which the node then has, too.
 type Device struct {
 	Address     netip.Addr
 	AtomicWrite bool
@@ -55,15 +56,19 @@ type Simulated interface {
 	Address() netip.Addr
 	// Has reports whether it has a capability of the catalogue.
 	Has(token string) bool
-	// Begin starts a process that carries out the commands of package player, by whatever thread, and ends when it is killed.
+	// Begin starts a process that carries out the commands of package player, by whatever thread,
+	// and ends when it is killed.
 	Begin(env map[string]string) (verbs.Player, error)
-	// FarWire and NearWire are the wire at its end, in the hands of threads of this machine and of its own. Reset undoes what was changed.
+	// FarWire and NearWire are the wire at its end, in the hands of threads of this machine and of
+	// its own. Reset undoes what was changed.
 	FarWire() verbs.Wire
 	NearWire() verbs.Wire
 	Reset()
-	// Run runs body in a thread of a process of its own until it returns, or until the deadline. It passes on a panic of body.
+	// Run runs body in a thread of a process of its own until it returns, or until the deadline. It
+	// passes on a panic of body.
 	Run(deadline time.Duration, body func(verbs.Thread)) error
-	// Host is the host, PlayerOf starts a process there for the threads of Run, which ends it, and Wait has one of these wait for f.
+	// Host is the host, PlayerOf starts a process there for the threads of Run, which ends it, and
+	// Wait has one of these wait for f.
 	Host() verbs.Host
 	PlayerOf(t verbs.Thread, env map[string]string) (verbs.Player, error)
 	Wait(t verbs.Thread, f func())

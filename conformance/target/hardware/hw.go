@@ -85,8 +85,8 @@ func (t *target) NeedsRestart() bool { return t.last != nil && t.last.NeedsResta
 // Chosen names devices, ports and GIDs.
 func (t *target) Chosen() string { return t.setup.Chosen() }
 
-// bed ends a case a little before the limit in real time, so that the report says in
-// which call it hangs. Deadlines of cases are for processors of our days: an emulated one has the whole limit.
+// bed ends a case a little before the limit in real time, so that the report says in which call it
+// hangs. Deadlines of cases are for processors of our days: an emulated one has the whole limit.
 type bed struct {
 	*mlx5.Testbed
 	wall     time.Duration

@@ -13,8 +13,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// responder is the target whose cases run on a simulated host: the device under test is the second node, where another process
-// carries out commands.
+// responder is the target whose cases run on a simulated host: the device under test is the second
+// node, where another process carries out commands.
 type responder struct {
 	*target
 	far Simulated
@@ -62,7 +62,8 @@ func (b *responderBed) Target() verbs.Target {
 	return t
 }
 
-// testers are the capabilities of a testbed or a machine, not of a device, that this one has. It has none of the others.
+// testers are the capabilities of a testbed or a machine, not of a device, that this one has. It
+// has none of the others.
 var testers = map[string]bool{"2p": true, "tap": true, "inj": true, "4k page": true, "64k page": true, "bigmem": true, "non-root": true,
 	"roce": true, "roce v2": true, "ib": false, "exact time": false, "card faults": false, "schedule": false, "locks": false,
 	"speed": false, "linkctl": false, "addr": false, "vlan": false, "ecn": false, "pfc": false, "sm": false, "mmio log": false, "mmio exact": false,

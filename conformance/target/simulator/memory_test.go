@@ -10,7 +10,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Space that is not written costs nothing; a case that writes to more than its share of memory is an error.
+// Space that is not written costs nothing; a case that writes to more than its share of memory is
+// an error.
 func TestMemoryOfACase(t *testing.T) {
 	target, err := simulator.New(simulator.Config{})
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	"github.com/rdmasim/rdmasim/conformance/target/simulator"
 )
 
-// BenchmarkPrograms: drawn programs of 20 steps, which are some 75 judged calls, judged by the model.
+// BenchmarkPrograms: drawn programs of 20 steps, which are some 75 judged calls, judged by the
+// model.
 func BenchmarkPrograms(b *testing.B) {
 	target, err := simulator.New(simulator.Config{})
 	if err != nil {

@@ -29,8 +29,9 @@ func simulated(t *testing.T, cfg simulator.Config) *random.Local {
 	return &random.Local{Target: target, Seed: 1, Text: true}
 }
 
-// TestTwoProfiles: what the contract fixes does not depend on the generation of the device. What lands before a local error is noticed
-// is unspecified, and differs between devices with hca.card_faults and others, so like is compared with like.
+// TestTwoProfiles: what the contract fixes does not depend on the generation of the device. What
+// lands before a local error is noticed is unspecified, and differs between devices with
+// hca.card_faults and others, so like is compared with like.
 func TestTwoProfiles(t *testing.T) {
 	for _, pair := range [][2]string{{"connectx-5", "connectx-6dx"}, {"connectx-4", "generic-roce"}} {
 		sides := []random.Side{simulated(t, simulator.Config{Profile: pair[0]}), simulated(t, simulator.Config{Profile: pair[1]})}
@@ -74,8 +75,8 @@ func TestProgramsAreIndependent(t *testing.T) {
 	}
 }
 
-// TestFindsAndShrinks: a device that gives a queue pair a right that it was not given is found, by a program of no more than what
-// it takes.
+// TestFindsAndShrinks: a device that gives a queue pair a right that it was not given is found, by
+// a program of no more than what it takes.
 func TestFindsAndShrinks(t *testing.T) {
 	m, err := mutant.Find("remote-write-always")
 	if err != nil {
@@ -88,7 +89,8 @@ func TestFindsAndShrinks(t *testing.T) {
 	}
 	t.Logf("after %d programs: %s\n%s", f.Tried, &f.Difference, f.Text())
 	p := &f.Programs[len(f.Programs)-1]
-	// A write behind a message shows it too: each step ends with an empty write. So does a query of the queue pair.
+	// A write behind a message shows it too: each step ends with an empty write. So does a query of
+	// the queue pair.
 	last := &p.Steps[len(p.Steps)-1]
 	if len(f.Programs) > 1 || len(p.Steps) > 2 || last.Kind != random.StepQuery && len(last.List) != 1 || len(p.Regions) != 1 {
 		t.Errorf("%d steps, %d regions: a query, or one write to one region, shows it\n%s", len(p.Steps), len(p.Regions), p.Text())

@@ -31,16 +31,16 @@ const (
 	maxEvents     = 200_000_000
 	maxEventsFull = 4_000_000_000 // where cases do as much as the catalogue says
 
-	// maxBacked is for how many bytes of its hosts a case may have memory. Measured: 39 MiB at most of all
-	// cases, and 128 MiB of a full run, by RC-028, the largest message.
+	// maxBacked is for how many bytes of its hosts a case may have memory. Measured: 39 MiB at most
+	// of all cases, and 128 MiB of a full run, by RC-028, the largest message.
 	maxBacked     = 64 << 20
 	maxBackedFull = 160 << 20
 )
 
 // Config describes the simulated machines. The zero value is two hosts with a ConnectX-5.
 type Config struct {
-	// Profile is the name of the parameters of all units, see Profiles, or the path of a file of them that ends in .yaml;
-	// empty: DefaultProfile.
+	// Profile is the name of the parameters of all units, see Profiles, or the path of a file of
+	// them that ends in .yaml; empty: DefaultProfile.
 	Profile string
 	// ProfileText is the text of that file, if it has been read.
 	ProfileText string
@@ -75,10 +75,11 @@ func New(cfg Config) (*Target, error) {
 	return &Target{cfg, p, details(p)}, nil
 }
 
-// variants are the needs of cases that ask for another kind of machine than the profile's:
-// kernel and library of the static generation, together or one of them, a driver that takes the oldest free key, a library with the independent thread domains of the
-// proposal, which stock ones refuse, a device of another provider, one without atomics, without or with less or more on-demand paging, and what an
-// administrator turns on.
+// variants are the needs of cases that ask for another kind of machine than the profile's: kernel
+// and library of the static generation, together or one of them, a driver that takes the oldest
+// free key, a library with the independent thread domains of the proposal, which stock ones refuse,
+// a device of another provider, one without atomics, without or with less or more on-demand paging,
+// and what an administrator turns on.
 var variants = []struct{ need, key, value string }{
 	{"legacy abi", "kernel.generation", "static"},
 	{"legacy abi", "kernel.mkey_cache", "fifo"},
@@ -212,7 +213,8 @@ func (b *bed) Close() error {
 	return errors.Join(err, b.closeCapture())
 }
 
-// withinMemory refuses a case that wrote to more memory than a worker may take (harness.WorkerMemory).
+// withinMemory refuses a case that wrote to more memory than a worker may take
+// (harness.WorkerMemory).
 func withinMemory(backed uint64, full bool) error {
 	limit := uint64(maxBacked)
 	if full {

@@ -1,5 +1,6 @@
-// Package grid says what is swept: keys with lists and ranges of values, keys that change together, and samples of a grid. A
-// grid is never laid out: each of its points is computed from its number, so that a million of them take no memory.
+// Package grid says what is swept: keys with lists and ranges of values, keys that change together,
+// and samples of a grid. A grid is never laid out: each of its points is computed from its number,
+// so that a million of them take no memory.
 package grid
 
 import (
@@ -22,12 +23,15 @@ type Axis struct {
 	Between *Interval `json:"between,omitempty"`
 }
 
-// Grid is what is swept: every combination of the axes' values, the last axis fastest, or a sample of them.
+// Grid is what is swept: every combination of the axes' values, the last axis fastest, or a sample
+// of them.
 type Grid struct {
 	Axes []Axis `json:"axes"`
-	// Sample has, for each point of a sample, where it lies on each axis: 0 is the first value and 1 is behind the last.
+	// Sample has, for each point of a sample, where it lies on each axis: 0 is the first value and
+	// 1 is behind the last.
 	Sample [][]float64 `json:"sample,omitempty"`
-	// Drawn is how many points were asked for. Sample has fewer if several fell on one point of the grid.
+	// Drawn is how many points were asked for. Sample has fewer if several fell on one point of the
+	// grid.
 	Drawn int `json:"drawn,omitempty"`
 }
 

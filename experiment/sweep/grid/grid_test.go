@@ -134,7 +134,8 @@ func TestManyPointsAreCountedAndNotLaidOut(t *testing.T) {
 	}
 }
 
-// A Latin hypercube has each of as many parts of each axis exactly once, and the same seed gives the same points.
+// A Latin hypercube has each of as many parts of each axis exactly once, and the same seed gives
+// the same points.
 func TestSamples(t *testing.T) {
 	axes := []Axis{parse(t, "a=1:50:1"), parse(t, "b=1us..1ms"), parse(t, "c=x,y")}
 	draw := func(kind string, seed uint64) *Grid {

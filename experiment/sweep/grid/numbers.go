@@ -3,8 +3,9 @@ package grid
 // suffixes are the units of numbers in files, by kind of value.
 var suffixes = map[string]string{"whole number": "", "size": "_bytes", "time": "_ns", "rate": "_bps", "frequency": "_khz"}
 
-// Numbers says how files have the values of the k-th key of an axis: as numbers, whose unit is the ending of the column's
-// name, if all of them are quantities of one kind; ok is false if they are words.
+// Numbers says how files have the values of the k-th key of an axis: as numbers, whose unit is the
+// ending of the column's name, if all of them are quantities of one kind; ok is false if they are
+// words.
 func (a *Axis) Numbers(k int) (suffix string, number func(text string) any, ok bool) {
 	var q *quantity
 	if a.Between != nil {

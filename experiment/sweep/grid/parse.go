@@ -11,11 +11,12 @@ import (
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 )
 
-// Parse reads one sweep: KEY=VALUES, or KEY,KEY=VALUES for keys that change together. VALUES are items with commas between
-// them. An item is a value, or LOW:HIGH:STEP, LOW..HIGH+STEP or LOW..HIGH*FACTOR, which include HIGH where they reach it; of
-// several keys it has a value for each with colons between them. A value in double quotes is a word, whatever is in it:
-// commas, colons or points. VALUES may be @FILE, a file with one item a line; dir is where its path begins. KEY=LOW..HIGH
-// alone is an interval for samples.
+// Parse reads one sweep: KEY=VALUES, or KEY,KEY=VALUES for keys that change together. VALUES are
+// items with commas between them. An item is a value, or LOW:HIGH:STEP, LOW..HIGH+STEP or
+// LOW..HIGH*FACTOR, which include HIGH where they reach it; of several keys it has a value for each
+// with colons between them. A value in double quotes is a word, whatever is in it: commas, colons
+// or points. VALUES may be @FILE, a file with one item a line; dir is where its path begins.
+// KEY=LOW..HIGH alone is an interval for samples.
 func Parse(ctx context.Context, text, dir string) (Axis, error) {
 	keys, list, ok := strings.Cut(text, "=")
 	if !ok || list == "" || keys == "" {
@@ -58,7 +59,8 @@ func Parse(ctx context.Context, text, dir string) (Axis, error) {
 	return a, nil
 }
 
-// OneKey is the one spelling of a key: set.uar.bf_busy of a scenario is the value uar.bf_busy of the profile.
+// OneKey is the one spelling of a key: set.uar.bf_busy of a scenario is the value uar.bf_busy of
+// the profile.
 func OneKey(k string) string { return strings.TrimPrefix(k, "set.") }
 
 func between(a Axis, item, low, high string) (Axis, error) {

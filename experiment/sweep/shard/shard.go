@@ -1,4 +1,5 @@
-// Package shard reads which part of a sweep or of a run a task is, for programs that divide their work.
+// Package shard reads which part of a sweep or of a run a task is, for programs that divide their
+// work.
 package shard
 
 import (
@@ -8,8 +9,8 @@ import (
 	"strings"
 )
 
-// Parse reads which part to run: i/n with i from 0 to n-1; auto, the task of a Slurm array; or auto/n, a
-// completion of a Kubernetes indexed job or a task of an array, of n.
+// Parse reads which part to run: i/n with i from 0 to n-1; auto, the task of a Slurm array; or
+// auto/n, a completion of a Kubernetes indexed job or a task of an array, of n.
 func Parse(text string, getenv func(string) string) (i, n int, err error) {
 	first, count, slash := strings.Cut(text, "/")
 	if slash {

@@ -1,5 +1,6 @@
-// Package slurm runs the parts of a sweep as a job array of Slurm: it writes the script, submits it, and follows its tasks. It
-// talks to Slurm by its commands (sbatch, squeue), so it works with any version that a site has.
+// Package slurm runs the parts of a sweep as a job array of Slurm: it writes the script, submits
+// it, and follows its tasks. It talks to Slurm by its commands (sbatch, squeue), so it works with
+// any version that a site has.
 package slurm
 
 import (
@@ -26,7 +27,8 @@ type Job struct {
 	Tasks int
 	// Partition, Time and Memory are as sbatch takes them; empty: the site's default.
 	Partition, Time, Memory string
-	// Program and Args are what a task runs, on its node; behind Args come the task's number and the number of tasks, as i/n.
+	// Program and Args are what a task runs, on its node; behind Args come the task's number and
+	// the number of tasks, as i/n.
 	Program string
 	Args    []string
 }
@@ -145,7 +147,8 @@ func output(ctx context.Context, name string, args ...string) (string, error) {
 	return string(out), nil
 }
 
-// Status is the state of each task that Slurm knows, by its number: PENDING, RUNNING, COMPLETED, FAILED, NODE_FAIL ...
+// Status is the state of each task that Slurm knows, by its number: PENDING, RUNNING, COMPLETED,
+// FAILED, NODE_FAIL ...
 type Status map[int]string
 
 // kinds are the states that mean that a task has not ended.
@@ -177,7 +180,8 @@ func (s Status) String() string {
 	return fmt.Sprintf("%d pending, %d running, %d done, %d failed", pending, running, done, failed)
 }
 
-// Query asks for the tasks of a job. Slurm forgets a job some minutes after its end: then known is false.
+// Query asks for the tasks of a job. Slurm forgets a job some minutes after its end: then known is
+// false.
 func Query(ctx context.Context, id string) (status Status, known bool, err error) {
 	out, err := output(ctx, "squeue", "--noheader", "--array", "--states=all", "--jobs="+id, "--format=%K|%T")
 	if err != nil && strings.Contains(err.Error(), "Invalid job id") {
@@ -198,11 +202,12 @@ func Query(ctx context.Context, id string) (status Status, known bool, err error
 	return status, len(status) > 0, nil
 }
 
-// patience is how long the controller may be silent before following is given up: a restart of it takes less.
+// patience is how long the controller may be silent before following is given up: a restart of it
+// takes less.
 const patience = 5 * time.Minute
 
-// Follow waits until no task of a job goes on, and returns the last state that was seen of each. tell is called when the states
-// have changed.
+// Follow waits until no task of a job goes on, and returns the last state that was seen of each.
+// tell is called when the states have changed.
 func (j *Job) Follow(ctx context.Context, id string, every time.Duration, tell func(Status)) (Status, error) {
 	last := Status{}
 	heard := time.Now()

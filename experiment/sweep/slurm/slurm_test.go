@@ -21,7 +21,8 @@ func commands(t *testing.T, texts map[string]string) {
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 }
 
-// The script is one that a shell takes, with names and folders as they are, and runs the program with its part.
+// The script is one that a shell takes, with names and folders as they are, and runs the program
+// with its part.
 func TestScriptRunsThePart(t *testing.T) {
 	t.Chdir(t.TempDir()) // whose path Slurm may not take
 	j := &Job{Name: "it's; rm", Dir: "job", Tasks: 7, Partition: "batch", Time: "1-00:00:00", Memory: "2G",

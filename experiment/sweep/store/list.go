@@ -23,7 +23,8 @@ func (e *Entry) Read() ([]byte, error) {
 	return read(e.Path, filepath.Base(filepath.Dir(e.Path))+strings.TrimSuffix(filepath.Base(e.Path), ".json"), true)
 }
 
-// Of reports whether the result is of a version of the model: its folder says so, whatever became of the file in it.
+// Of reports whether the result is of a version of the model: its folder says so, whatever became
+// of the file in it.
 func (e *Entry) Of(model string) bool {
 	return filepath.Base(filepath.Dir(filepath.Dir(e.Path))) == folderOf(model)
 }
@@ -62,7 +63,8 @@ func Entries(dir string) iter.Seq2[Entry, error] {
 	}
 }
 
-// Collect removes results that drop says so of, what killed processes left, and folders that are empty then.
+// Collect removes results that drop says so of, what killed processes left, and folders that are
+// empty then.
 func Collect(dir string, drop func(*Entry) bool) (n int, bytes int64, err error) {
 	for e, err := range Entries(dir) {
 		if err != nil {
@@ -83,7 +85,8 @@ func Collect(dir string, drop func(*Entry) bool) (n int, bytes int64, err error)
 // Jobs is the folder of what jobs on a cluster need and leave: of each a folder.
 const Jobs = "jobs"
 
-// CollectJobs removes the folders of jobs in which nothing has changed for so long, and says how many.
+// CollectJobs removes the folders of jobs in which nothing has changed for so long, and says how
+// many.
 func CollectJobs(dir string, unchanged time.Duration) (n int, err error) {
 	folders, err := os.ReadDir(filepath.Join(dir, Jobs))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -117,7 +120,8 @@ func newest(dir string) (t time.Time) {
 	return t
 }
 
-// abandonedAfter is how old a file is that a process writes and has not put in place: that takes it milliseconds.
+// abandonedAfter is how old a file is that a process writes and has not put in place: that takes it
+// milliseconds.
 const abandonedAfter = time.Hour
 
 func tidy(dir string) error {

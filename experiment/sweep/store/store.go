@@ -1,7 +1,8 @@
-// Package store keeps results of simulations in a plain folder, one small file each, under an address: a hash of the
-// scenario with every setting, of the profile's values, of the seed and of the version of the model. Nothing is changed in
-// place. A file is put there by a rename and has a checksum, so several processes and machines may use a folder at once,
-// and a file that a loss of power cut off counts as missing.
+// Package store keeps results of simulations in a plain folder, one small file each, under an
+// address: a hash of the scenario with every setting, of the profile's values, of the seed and of
+// the version of the model. Nothing is changed in place. A file is put there by a rename and has a
+// checksum, so several processes and machines may use a folder at once, and a file that a loss of
+// power cut off counts as missing.
 package store
 
 import (
@@ -51,7 +52,8 @@ type Store struct {
 	name       string // of the model
 }
 
-// Open opens a folder, and makes it if it is missing. model is the version of the model: each has a folder in it.
+// Open opens a folder, and makes it if it is missing. model is the version of the model: each has a
+// folder in it.
 func Open(dir, model string) (*Store, error) {
 	s := &Store{dir, filepath.Join(dir, folderOf(model)), model}
 	err := Check(dir)
@@ -113,7 +115,8 @@ func (s *Store) path(a Address) string {
 // sealed is what a file holds.
 type sealed struct {
 	Sum string `json:"sum"`
-	// Address is that of the result, so that a file that was copied or renamed is not taken for another one's result.
+	// Address is that of the result, so that a file that was copied or renamed is not taken for
+	// another one's result.
 	Address string          `json:"address"`
 	Result  json.RawMessage `json:"result"`
 }
@@ -131,7 +134,8 @@ var (
 	errLong     = fmt.Errorf("is longer than %d MiB", mostBytes>>20)
 )
 
-// readFile reads a plain file that is not too long, and waits for nobody: other users of a store may have put anything there.
+// readFile reads a plain file that is not too long, and waits for nobody: other users of a store
+// may have put anything there.
 func readFile(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

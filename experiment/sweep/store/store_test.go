@@ -102,8 +102,8 @@ func TestWhatIsNoStore(t *testing.T) {
 	}
 }
 
-// What other users of a store have put in the place of a result is a result that is missing: nobody waits for it, nothing is
-// taken for another one's, and the place can be used.
+// What other users of a store have put in the place of a result is a result that is missing: nobody
+// waits for it, nothing is taken for another one's, and the place can be used.
 func TestWhatStandsInThePlaceOfAResult(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, "m")
@@ -169,7 +169,8 @@ func TestWhatStandsInThePlaceOfAResult(t *testing.T) {
 	}
 }
 
-// Who collects results while a sweep runs takes no more than results: the sweep goes on, and the folder stays a store.
+// Who collects results while a sweep runs takes no more than results: the sweep goes on, and the
+// folder stays a store.
 func TestPutWhileResultsAreCollected(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, "m")
@@ -196,7 +197,8 @@ func TestPutWhileResultsAreCollected(t *testing.T) {
 	}
 }
 
-// The name of a model that a full disk or a loss of power has cut off does not make its results those of another model.
+// The name of a model that a full disk or a loss of power has cut off does not make its results
+// those of another model.
 func TestResultsOfAModelWhoseNameIsLost(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, "m")

@@ -80,8 +80,8 @@ func (s *sizeFlag) Set(text string) error {
 	return err
 }
 
-// NamesGiven refuses flags that are given with an empty value, as a variable of a shell that is not set
-// leaves them: the file that they ask for would not be written, and nobody would hear of it.
+// NamesGiven refuses flags that are given with an empty value, as a variable of a shell that is not
+// set leaves them: the file that they ask for would not be written, and nobody would hear of it.
 func NamesGiven(flags *pflag.FlagSet, names ...string) error {
 	for _, n := range names {
 		if f := flags.Lookup(n); f != nil && f.Changed && f.Value.String() == "" {
@@ -91,8 +91,8 @@ func NamesGiven(flags *pflag.FlagSet, names ...string) error {
 	return nil
 }
 
-// Alone refuses the flags that are given beside one which has no use for them; with are those that it uses. Nothing is refused
-// where that one is not given.
+// Alone refuses the flags that are given beside one which has no use for them; with are those that
+// it uses. Nothing is refused where that one is not given.
 func Alone(flags *pflag.FlagSet, name string, with ...string) error {
 	if f := flags.Lookup(name); f == nil || !f.Changed || f.Value.String() == "false" {
 		return nil

@@ -16,8 +16,8 @@ var ErrCut = errors.New("it ends in the middle")
 
 var errKeyTwice = errors.New("this key appears twice in one object")
 
-// JSON decodes a text that is one JSON value. Its errors say where in the text something is wrong, and what is needed there.
-// Numbers of unknown type stay exact.
+// JSON decodes a text that is one JSON value. Its errors say where in the text something is wrong,
+// and what is needed there. Numbers of unknown type stay exact.
 func JSON(text []byte, into any) error {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return errors.New("it is empty")
@@ -43,7 +43,8 @@ func JSON(text []byte, into any) error {
 	return keysOnce(text)
 }
 
-// keysOnce refuses an object that has a key twice: package json takes the last value, and a reader may see the first.
+// keysOnce refuses an object that has a key twice: package json takes the last value, and a reader
+// may see the first.
 func keysOnce(text []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	type object struct {

@@ -58,7 +58,8 @@ func TestJSONThatIsCut(t *testing.T) {
 	}
 }
 
-// JSON takes what package json takes as a whole text, but for a key that is there twice, and nothing else.
+// JSON takes what package json takes as a whole text, but for a key that is there twice, and
+// nothing else.
 func FuzzJSON(f *testing.F) {
 	f.Add([]byte(`{"name": "x", "seed": 12, "rows": [{"id": "a"}]}`))
 	f.Add([]byte("{\"rows\":\n[3"))

@@ -8,9 +8,11 @@ import (
 
 // Key is a key of a file, as a reference lists it.
 type Key struct {
-	// Path is dotted, with N for the number of an item of a list, such as traffic.N.window. NAME stands for a key that the user chooses.
+	// Path is dotted, with N for the number of an item of a list, such as traffic.N.window. NAME
+	// stands for a key that the user chooses.
 	Path string
-	// Group is the heading that the key stands under: its tag group or, without one, that of the field before it.
+	// Group is the heading that the key stands under: its tag group or, without one, that of the
+	// field before it.
 	Group string
 	// Allowed says what the value may be, such as "1 to 64" or "one of a, b".
 	Allowed string
@@ -24,8 +26,9 @@ type Key struct {
 	Map bool
 }
 
-// Keys lists the keys that Decode reads into v, a pointer to a struct, in the order of its fields. The tag group:"..." of a field begins a
-// group, and help:"..." describes the key; "(default 7)" at its end is the default. Maps and lists that have no help have no Key of their own.
+// Keys lists the keys that Decode reads into v, a pointer to a struct, in the order of its fields.
+// The tag group:"..." of a field begins a group, and help:"..." describes the key; "(default 7)" at
+// its end is the default. Maps and lists that have no help have no Key of their own.
 func Keys(v any) []Key {
 	return keys(nil, reflect.TypeOf(v).Elem(), "", "", field{}, "", 0)
 }

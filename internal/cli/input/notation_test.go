@@ -52,7 +52,8 @@ func TestNotationsOfNumbers(t *testing.T) {
 	}
 }
 
-// Whatever is taken is digits, or 0x and digits, and means what these say; nothing is taken with another meaning.
+// Whatever is taken is digits, or 0x and digits, and means what these say; nothing is taken with
+// another meaning.
 func TestWholeTakesOneNotation(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 1))
 	const letters = "0123456789_+-.:oxXbBeEaf"

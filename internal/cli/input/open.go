@@ -14,8 +14,8 @@ type File struct {
 	stop func() bool
 }
 
-// Open opens a file to read it. Where the name is a FIFO that nobody writes to, Open waits, and Read does, until ctx ends;
-// the error is then context.Canceled or another cause.
+// Open opens a file to read it. Where the name is a FIFO that nobody writes to, Open waits, and
+// Read does, until ctx ends; the error is then context.Canceled or another cause.
 func Open(ctx context.Context, name string) (*File, error) {
 	if st, err := os.Stat(name); err == nil && st.Mode().IsRegular() { // there is nothing to wait for
 		f, err := os.Open(name)

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// A FIFO that nobody writes to, or whose writer is silent, is waited for as long as the context lasts.
+// A FIFO that nobody writes to, or whose writer is silent, is waited for as long as the context
+// lasts.
 func TestReadsOfAFIFOEndWithTheContext(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(name, 0o600); err != nil {
@@ -31,7 +32,8 @@ func TestReadsOfAFIFOEndWithTheContext(t *testing.T) {
 	}
 }
 
-// A file that is no FIFO is read whatever the context says: who is interrupted decides what of a run is left.
+// A file that is no FIFO is read whatever the context says: who is interrupted decides what of a
+// run is left.
 func TestFilesAreReadAfterTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

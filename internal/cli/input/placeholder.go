@@ -7,7 +7,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// placeholders are the words for values of flags whose text names none: one word for one thing, in both programs.
+// placeholders are the words for values of flags whose text names none: one word for one thing, in
+// both programs.
 var placeholders = map[string]string{
 	"baseline": "FILE", "device": "NAME", "format": "FORMAT", "into": "DIR", "label-filter": "FILTER", "memory": "SIZE", "mutant": "NAME",
 	"name": "NAME", "profile": "NAME", "program": "PROGRAM", "queues": "KIND", "sender": "KIND", "slurm": "MODE", "target": "TARGET", "uar": "KIND",
@@ -15,8 +16,8 @@ var placeholders = map[string]string{
 
 var typePlaceholders = map[string]string{"duration": "DURATION", "size": "SIZE"}
 
-// Placeholders has the help of flags show a word in capitals for each value, and each default once: a text that says its default
-// is not followed by the zero value that stands for it.
+// Placeholders has the help of flags show a word in capitals for each value, and each default once:
+// a text that says its default is not followed by the zero value that stands for it.
 func Placeholders(flags *pflag.FlagSet) {
 	flags.VisitAll(func(f *pflag.Flag) {
 		t := f.Value.Type()

@@ -6,7 +6,8 @@ import (
 	"io"
 )
 
-// Bounds of a file that a user writes: a device (/dev/zero) or a hostile file takes neither the memory nor the stack.
+// Bounds of a file that a user writes: a device (/dev/zero) or a hostile file takes neither the
+// memory nor the stack.
 const (
 	MostBytes = 1 << 20
 	mostDepth = 100 // lists and mappings inside one another
@@ -35,9 +36,9 @@ func ReadUpTo(ctx context.Context, name string, most int64) ([]byte, error) {
 	return text, nil
 }
 
-// excess is the place and the kind of what any file does without, and the parser takes memory and time for: lists and
-// mappings inside one another, and lines. It looks at characters only, so a text with so many brackets that nothing closes
-// counts as well.
+// excess is the place and the kind of what any file does without, and the parser takes memory and
+// time for: lists and mappings inside one another, and lines. It looks at characters only, so a
+// text with so many brackets that nothing closes counts as well.
 func excess(src []byte) (line, col int, what string) {
 	line = 1
 	flow, block, start := 0, 0, 0 // brackets that are open; list items that begin in this line; where it begins

@@ -27,13 +27,15 @@ var (
 
 var (
 	errZeros = errors.New("begins with 0, which some read as a number in base 8")
-	// errNotation is of numbers that readers of YAML 1.1, of 1.2 and of Go do not all read as the same.
+	// errNotation is of numbers that readers of YAML 1.1, of 1.2 and of Go do not all read as the
+	// same.
 	errNotation = errors.New("is written in a way that not all read as the same number")
 )
 
-// plain refuses what some readers take for another number, or for none: zeros before it (010 is 8 in YAML 1.1), underscores (1_6 is
-// 16 there and in Go, and a word in YAML 1.2), 0o and 0b, a sign +, sexagesimals (1:30 is 90 in YAML 1.1), and a point without digits
-// on both sides. An exponent is refused too where exponent is false.
+// plain refuses what some readers take for another number, or for none: zeros before it (010 is 8
+// in YAML 1.1), underscores (1_6 is 16 there and in Go, and a word in YAML 1.2), 0o and 0b, a sign
+// +, sexagesimals (1:30 is 90 in YAML 1.1), and a point without digits on both sides. An exponent
+// is refused too where exponent is false.
 func plain(s string, exponent bool) error {
 	digits := strings.TrimPrefix(s, "-")
 	hex := strings.HasPrefix(digits, "0x")
@@ -61,7 +63,8 @@ func plain(s string, exponent bool) error {
 	return nil
 }
 
-// Whole reads a whole number from 0 up, such as 16 or 0x10. What some read as another number is refused, such as 010, 1_6 or 0o20.
+// Whole reads a whole number from 0 up, such as 16 or 0x10. What some read as another number is
+// refused, such as 010, 1_6 or 0o20.
 func Whole(s string) (uint64, error) {
 	if err := plain(s, false); err != nil {
 		return 0, err

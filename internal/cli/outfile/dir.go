@@ -20,8 +20,8 @@ type Dir struct {
 	lock *os.File
 }
 
-// TempDir makes a folder in the system's temporary folder; its name is prefix, "-" and random letters. Folders with
-// this prefix that killed processes of this user left are removed first.
+// TempDir makes a folder in the system's temporary folder; its name is prefix, "-" and random
+// letters. Folders with this prefix that killed processes of this user left are removed first.
 func TempDir(prefix string) (*Dir, error) {
 	d := PlanDir(prefix)
 	return d, d.Make()
@@ -58,7 +58,8 @@ func (d *Dir) Make() error {
 // CaseFolder is the prefix of the folders in which cases on hardware have their files.
 const CaseFolder = "conform-files"
 
-// Sweep removes the folders with this prefix that killed processes of this user left in the system's temporary folder.
+// Sweep removes the folders with this prefix that killed processes of this user left in the
+// system's temporary folder.
 func Sweep(prefix string) {
 	ours := regexp.MustCompile("^" + regexp.QuoteMeta(prefix) + "-[A-Z2-7]{26}$")
 	entries, err := os.ReadDir(os.TempDir())
@@ -80,9 +81,10 @@ func CheckFolder() error {
 	return nil
 }
 
-// LockFolder waits until no other process of this program writes a set of files to the folder, so that the set that stays there is
-// of one run. It gives up when another has had the folder for some seconds, or soon after the end of ctx: a mixed set is better than
-// none. What it returns ends the lock.
+// LockFolder waits until no other process of this program writes a set of files to the folder, so
+// that the set that stays there is of one run. It gives up when another has had the folder for some
+// seconds, or soon after the end of ctx: a mixed set is better than none. What it returns ends the
+// lock.
 func LockFolder(ctx context.Context, dir string) (unlock func()) {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -114,9 +116,10 @@ func (d *Dir) Remove() error {
 	return err
 }
 
-// RemoveOrphan removes a folder of TempDir when the process that made it has ended. It is for a process that
-// noticed that end by the loss of another file, which may come before that of the lock: it waits up to half a minute. Other
-// processes may remove the folder too, or still write to it.
+// RemoveOrphan removes a folder of TempDir when the process that made it has ended. It is for a
+// process that noticed that end by the loss of another file, which may come before that of the
+// lock: it waits up to half a minute. Other processes may remove the folder too, or still write to
+// it.
 func RemoveOrphan(path string) {
 	for range orphanLooks {
 		if abandoned(path) {

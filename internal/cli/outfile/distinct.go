@@ -12,11 +12,12 @@ import (
 // Named is a file of a command line, by the flag that names it.
 type Named struct{ Flag, Path string }
 
-// Standard is what names standard output in place of a file, by convention; StandardPath is its path.
+// Standard is what names standard output in place of a file, by convention; StandardPath is its
+// path.
 const Standard, StandardPath = "-", "/dev/stdout"
 
-// ErrStandard is wrapped by the errors about an output that is named Standard. A command that can write the
-// output there, and prints nothing else there, puts StandardPath in its place.
+// ErrStandard is wrapped by the errors about an output that is named Standard. A command that can
+// write the output there, and prints nothing else there, puts StandardPath in its place.
 var ErrStandard = errors.New("this output cannot go to standard output: name a file, or write ./- for a file of that name")
 
 // NotStandard returns an error if an output is named Standard.
@@ -35,8 +36,9 @@ func IsStandard(path string) bool {
 	return ok && n == 1
 }
 
-// Distinct returns an error if an output is named Standard, or if an output is the same file as another output or an input, whatever
-// their names are. Empty paths do not count, nor does the null device as an output.
+// Distinct returns an error if an output is named Standard, or if an output is the same file as
+// another output or an input, whatever their names are. Empty paths do not count, nor does the null
+// device as an output.
 func Distinct(outputs, inputs []Named) error {
 	if err := NotStandard(outputs...); err != nil {
 		return err
@@ -86,7 +88,8 @@ func (p *place) same(other *place) bool {
 	return p.resolved == other.resolved
 }
 
-// Within reports whether a path leads to a file of a folder, and by which name. Neither need exist yet. An empty path leads nowhere.
+// Within reports whether a path leads to a file of a folder, and by which name. Neither need exist
+// yet. An empty path leads nowhere.
 func Within(path, dir string) (name string, ok bool) {
 	if path == "" || dir == "" {
 		return "", false
@@ -99,7 +102,8 @@ func Within(path, dir string) (name string, ok bool) {
 // mostLinks is how many links in a row Linux follows.
 const mostLinks = 40
 
-// resolved is the path without links, as far as it exists. The last link may lead to a file that does not.
+// resolved is the path without links, as far as it exists. The last link may lead to a file that
+// does not.
 func resolved(path string) string {
 	abs, err := filepath.Abs(path)
 	if err != nil {

@@ -1,8 +1,9 @@
-// Package outfile writes the files that commands leave behind. A file is put in place as a whole when it is
-// complete and durable, or not at all; a log grows by whole lines. What a killed program leaves has no name
-// where the file system allows it, and otherwise the next program removes it: each temporary file and folder
-// is locked by the process that uses it, and the kernel releases the lock when that process ends. Opening a
-// named pipe and writing to it end soon after the context does.
+// Package outfile writes the files that commands leave behind. A file is put in place as a whole
+// when it is complete and durable, or not at all; a log grows by whole lines. What a killed program
+// leaves has no name where the file system allows it, and otherwise the next program removes it:
+// each temporary file and folder is locked by the process that uses it, and the kernel releases the
+// lock when that process ends. Opening a named pipe and writing to it end soon after the context
+// does.
 package outfile
 
 import (
@@ -14,7 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrInterrupted is wrapped by the error of Create when the context ended while it waited for the reader of a pipe.
+// ErrInterrupted is wrapped by the error of Create when the context ended while it waited for the
+// reader of a pipe.
 var ErrInterrupted = errors.New("interrupted")
 
 // Operation is a kind of call to the file system that may fail.
@@ -35,8 +37,8 @@ const (
 // failKey finds a Fail in a context.
 type failKey struct{}
 
-// Fail is asked before each operation on an output. Its error takes the operation's place; a write that
-// fails has written half of its bytes.
+// Fail is asked before each operation on an output. Its error takes the operation's place; a write
+// that fails has written half of its bytes.
 type Fail func(op Operation, path string) error
 
 // WithFail makes operations fail, for tests of what commands do then.
@@ -71,7 +73,8 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// cause is the error without the path that the os package put before it: it may be that of a temporary file.
+// cause is the error without the path that the os package put before it: it may be that of a
+// temporary file.
 func cause(err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {
@@ -84,8 +87,8 @@ func cause(err error) error {
 	return err
 }
 
-// lock locks a file or folder that this process uses, and reports whether it is still there: whoever
-// removes what killed programs left may have found it before the lock.
+// lock locks a file or folder that this process uses, and reports whether it is still there:
+// whoever removes what killed programs left may have found it before the lock.
 func lock(f *os.File) bool {
 	// A file system without locks has nobody who removes what is locked by nobody.
 	_ = unix.Flock(int(f.Fd()), unix.LOCK_EX)
@@ -93,8 +96,8 @@ func lock(f *os.File) bool {
 	return unix.Fstat(int(f.Fd()), &st) == nil && st.Nlink > 0
 }
 
-// abandoned reports whether no process has locked what the path names. The file must be this user's, and
-// no link.
+// abandoned reports whether no process has locked what the path names. The file must be this
+// user's, and no link.
 func abandoned(path string) bool {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {

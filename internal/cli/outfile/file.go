@@ -32,7 +32,8 @@ type File struct {
 }
 
 const (
-	// patience is how long the reader of a pipe may take for the next piece when the context has ended.
+	// patience is how long the reader of a pipe may take for the next piece when the context has
+	// ended.
 	patience = time.Second
 	// piece is what is written to a pipe in one call: its size by default (pipe(7)).
 	piece = 64 << 10
@@ -41,7 +42,8 @@ const (
 // errReaderStopped is the end of a write to a pipe that nobody reads any more.
 var errReaderStopped = errors.New("its reader has stopped reading, and the run was interrupted")
 
-// Create prepares an output at path. While it waits for the reader of a named pipe, the end of ctx ends it.
+// Create prepares an output at path. While it waits for the reader of a named pipe, the end of ctx
+// ends it.
 func Create(ctx context.Context, path string) (*File, error) {
 	if path == Standard {
 		return nil, fmt.Errorf("%s: %w", path, ErrStandard)
@@ -96,8 +98,8 @@ func descriptor(path string) (int, bool) {
 	return n, err == nil
 }
 
-// openDescriptor writes to a file that is open. A pipe is opened again, since a change of its mode would be
-// one for all processes that have it.
+// openDescriptor writes to a file that is open. A pipe is opened again, since a change of its mode
+// would be one for all processes that have it.
 func (f *File) openDescriptor(n int) error {
 	path := fmt.Sprintf("/proc/self/fd/%d", n)
 	if st, err := os.Stat(path); err == nil && st.Mode().Type() == fs.ModeNamedPipe {
@@ -137,7 +139,8 @@ func (f *File) openDirect(path string) (err error) {
 // limitWrite ends a write that makes no progress after a while.
 func (f *File) limitWrite() { _ = f.f.SetWriteDeadline(time.Now().Add(patience)) } // an error: it never blocks
 
-// openTemporary makes the file that Commit puts in place: without a name where the file system allows it.
+// openTemporary makes the file that Commit puts in place: without a name where the file system
+// allows it.
 func (f *File) openTemporary() error {
 	f.sweep()
 	dir := filepath.Dir(f.place)
@@ -183,7 +186,8 @@ func (f *File) temporary() string {
 	return filepath.Join(filepath.Dir(f.place), fmt.Sprintf("%s%x%s", f.prefix(), b, suffix))
 }
 
-// mostBase is as much of the output's name as a temporary one has, so that it is no longer than a name may be (255 bytes).
+// mostBase is as much of the output's name as a temporary one has, so that it is no longer than a
+// name may be (255 bytes).
 const mostBase = 200
 
 // prefix begins the temporary names of the file.
@@ -212,8 +216,8 @@ func (f *File) sweep() {
 	}
 }
 
-// Check reports whether an output can be prepared at path, without a trace of it. The reader of a named pipe
-// does not notice.
+// Check reports whether an output can be prepared at path, without a trace of it. The reader of a
+// named pipe does not notice.
 func Check(ctx context.Context, path string) error {
 	if path == Standard {
 		return fmt.Errorf("%s: %w", path, ErrStandard)
@@ -276,7 +280,8 @@ func (f *File) write(p []byte) (int, error) {
 	return done, nil
 }
 
-// Commit writes the output with fill, behind what Write wrote, makes it durable and puts it in place.
+// Commit writes the output with fill, behind what Write wrote, makes it durable and puts it in
+// place.
 func (f *File) Commit(fill func(io.Writer) error) error {
 	err := fill(f)
 	err = cmp.Or(err, f.lost) // part of it is missing

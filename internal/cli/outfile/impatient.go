@@ -18,8 +18,9 @@ type impatient struct {
 	stopped atomic.Bool // a write was given up and has not ended since
 }
 
-// Impatient returns a writer to w, which may be a terminal that is stopped or a pipe that nobody reads. A write that has not ended a second
-// after the end of the context is given up: it returns an error, and what it was to write may still be written later.
+// Impatient returns a writer to w, which may be a terminal that is stopped or a pipe that nobody
+// reads. A write that has not ended a second after the end of the context is given up: it returns
+// an error, and what it was to write may still be written later.
 func Impatient(ctx context.Context, w io.Writer) io.Writer { return &impatient{ctx: ctx, w: w} }
 
 type written struct {

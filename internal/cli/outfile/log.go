@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Log is a file that grows by whole lines, for what must not be lost when the program is killed or the
-// machine loses power. It is locked as long as the process that opened it lives.
+// Log is a file that grows by whole lines, for what must not be lost when the program is killed or
+// the machine loses power. It is locked as long as the process that opened it lives.
 type Log struct {
 	path   string
 	f      *os.File
@@ -73,8 +73,8 @@ func (l *Log) Reader() io.Reader { return io.NewSectionReader(l.f, 0, 1<<62) }
 // Reset empties the log.
 func (l *Log) Reset() error { return l.call(OpWrite, func() error { return l.f.Truncate(0) }) }
 
-// Append adds a line, which ends with a newline and has no other. It outlives this process at once, and if
-// durable is set a loss of power too. After an error the log takes no more lines.
+// Append adds a line, which ends with a newline and has no other. It outlives this process at once,
+// and if durable is set a loss of power too. After an error the log takes no more lines.
 func (l *Log) Append(line []byte, durable bool) error {
 	if l.broken {
 		return nil // the first error said it
@@ -92,9 +92,9 @@ func (l *Log) Append(line []byte, durable bool) error {
 	return err
 }
 
-// atEnd writes behind what the file has. It names the place, where O_APPEND would leave it to the file system: a guest that
-// caches the writes of a folder of its host (9p of Linux 6.12) sends whole pages, and a host that appends them has their
-// beginnings twice.
+// atEnd writes behind what the file has. It names the place, where O_APPEND would leave it to the
+// file system: a guest that caches the writes of a folder of its host (9p of Linux 6.12) sends
+// whole pages, and a host that appends them has their beginnings twice.
 func (l *Log) atEnd(text []byte) error {
 	st, err := l.f.Stat()
 	if err != nil {

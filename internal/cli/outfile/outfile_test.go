@@ -112,8 +112,8 @@ func TestFileIsWholeOrAbsent(t *testing.T) {
 	}
 }
 
-// Whatever operation fails, the error names the path, the old file or the new one is there as a whole, and
-// nothing else is.
+// Whatever operation fails, the error names the path, the old file or the new one is there as a
+// whole, and nothing else is.
 func TestEachOperationMayFail(t *testing.T) {
 	for name, create := range creators {
 		t.Run(name, func(t *testing.T) {
@@ -162,7 +162,8 @@ func TestEachOperationMayFail(t *testing.T) {
 
 func second(_ int, err error) error { return err }
 
-// What a killed program leaves has no name, or the next one removes it; what a living one uses stays.
+// What a killed program leaves has no name, or the next one removes it; what a living one uses
+// stays.
 func TestLeftoversOfTheDeadAreRemoved(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
@@ -337,7 +338,8 @@ func TestPipeWithALateReader(t *testing.T) {
 	}
 }
 
-// A reader that stops reading holds the writer until the context ends, whether that is before or in a write.
+// A reader that stops reading holds the writer until the context ends, whether that is before or in
+// a write.
 func TestPipeWhoseReaderStops(t *testing.T) {
 	for _, first := range []bool{true, false} {
 		path := fifo(t)
@@ -393,7 +395,8 @@ func TestLogOfALivingProcessIsLocked(t *testing.T) {
 	}
 }
 
-// A file system that sends a page again, from its beginning, writes it where it was: the log names the place of each line.
+// A file system that sends a page again, from its beginning, writes it where it was: the log names
+// the place of each line.
 func TestLogNamesThePlaceOfItsLines(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	if err := os.WriteFile(path, []byte("one\n"), 0o600); err != nil {
@@ -458,7 +461,8 @@ func TestNameThatIsNotUTF8(t *testing.T) {
 	}
 }
 
-// A name of the greatest length is written, in whatever way the file is made, and a longer one is refused before the run.
+// A name of the greatest length is written, in whatever way the file is made, and a longer one is
+// refused before the run.
 func TestLongNames(t *testing.T) {
 	for n, ok := range map[int]bool{230: true, 234: true, 255: true, 256: false, 5000: false} {
 		path := filepath.Join(t.TempDir(), strings.Repeat("n", n))

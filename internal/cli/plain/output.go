@@ -5,7 +5,8 @@ import (
 	"io"
 )
 
-// Output is the standard output of a program: it writes text only, and remembers the first error, and whether there was any text.
+// Output is the standard output of a program: it writes text only, and remembers the first error,
+// and whether there was any text.
 type Output struct {
 	to    io.Writer
 	Err   error

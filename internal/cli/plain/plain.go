@@ -1,6 +1,6 @@
-// Package plain makes text harmless for what shows it: a terminal, a spreadsheet that opens a CSV file, an
-// XML reader. Strings of records, scenarios, devices and command lines reach all of these, and
-// whoever wrote them need not be who reads them.
+// Package plain makes text harmless for what shows it: a terminal, a spreadsheet that opens a CSV
+// file, an XML reader. Strings of records, scenarios, devices and command lines reach all of these,
+// and whoever wrote them need not be who reads them.
 package plain
 
 import (
@@ -12,18 +12,20 @@ import (
 	"unicode/utf8"
 )
 
-// shown reports whether a character is text: no control character, no character that changes the direction or
-// place of others (U+202E), and none that cannot be seen.
+// shown reports whether a character is text: no control character, no character that changes the
+// direction or place of others (U+202E), and none that cannot be seen.
 func shown(r rune) bool { return unicode.IsPrint(r) && r != unicode.ReplacementChar }
 
-// Text is s with everything but printable characters, newlines and tabs written as JSON would: \u001b is an escape
-// character. JSON remains the same JSON.
+// Text is s with everything but printable characters, newlines and tabs written as JSON would:
+// \u001b is an escape character. JSON remains the same JSON.
 func Text(s string) string { return clean(s, "\n\t") }
 
-// Line is Text in one line: for a name or a message among others, which could otherwise pass for lines of its own.
+// Line is Text in one line: for a name or a message among others, which could otherwise pass for
+// lines of its own.
 func Line(s string) string { return clean(s, "") }
 
-// Message is Text as one message: its later lines are indented, so that none passes for a message of its own.
+// Message is Text as one message: its later lines are indented, so that none passes for a message
+// of its own.
 func Message(s string) string { return strings.ReplaceAll(Text(s), "\n", "\n  ") }
 
 func clean(s, keep string) string {
@@ -56,8 +58,8 @@ func escape(r rune) string {
 	return four(0xd800+r>>10) + four(0xdc00+r&0x3ff)
 }
 
-// Cell is a field of a CSV file: Line, behind an apostrophe where a spreadsheet would take it for a formula. Numbers
-// stay numbers.
+// Cell is a field of a CSV file: Line, behind an apostrophe where a spreadsheet would take it for a
+// formula. Numbers stay numbers.
 func Cell(s string) string {
 	s = Line(s)
 	if s == "" || !strings.ContainsRune("=+-@", rune(s[0])) {
@@ -69,8 +71,8 @@ func Cell(s string) string {
 	return "'" + s
 }
 
-// Writer cleans what goes through it as Text does. Characters may be spread over calls; those at the end come out when
-// they are whole. Several goroutines may write.
+// Writer cleans what goes through it as Text does. Characters may be spread over calls; those at
+// the end come out when they are whole. Several goroutines may write.
 type Writer struct {
 	to   io.Writer
 	mu   sync.Mutex
@@ -83,7 +85,8 @@ func NewWriter(to io.Writer) *Writer { return &Writer{to: to} }
 // To is what is written to.
 func (w *Writer) To() io.Writer { return w.to }
 
-// Write writes p. It reports as written what was taken, so that a full disk is seen by the next call at the latest.
+// Write writes p. It reports as written what was taken, so that a full disk is seen by the next
+// call at the latest.
 func (w *Writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Hostile texts: escape sequences, a bell, 8-bit control sequences, another direction, characters that nobody
-// sees, and a byte that is not of UTF-8.
+// Hostile texts: escape sequences, a bell, 8-bit control sequences, another direction, characters
+// that nobody sees, and a byte that is not of UTF-8.
 var hostile = []string{"\x1b[2J", "\a", "\u009b31m", "\x9b31m", "a\u202eb", "\u2066x\u2069", "a\u200bb", "\ufeff", "\r", "\x00", "\x7f", "\U000e0041", "\u2028", "\xff"}
 
 func dirty(s string) bool {

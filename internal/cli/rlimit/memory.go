@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// Available is how much memory processes of this control group can take before the kernel ends some, in bytes:
-// MemAvailable of /proc/meminfo, or less where a control group has a limit. Page cache that is not in use counts as free.
+// Available is how much memory processes of this control group can take before the kernel ends
+// some, in bytes: MemAvailable of /proc/meminfo, or less where a control group has a limit. Page
+// cache that is not in use counts as free.
 func Available(root fs.FS) uint64 {
 	free := uint64(math.MaxUint64)
 	if kib, ok := field(root, "proc/meminfo", "MemAvailable:"); ok {

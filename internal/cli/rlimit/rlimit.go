@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package rlimit says in one sentence which limit of the process (ulimit) is too low, before the Go runtime or a
-// library ends the program for want of it.
+// Package rlimit says in one sentence which limit of the process (ulimit) is too low, before the Go
+// runtime or a library ends the program for want of it.
 package rlimit
 
 import (
@@ -10,15 +10,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Least of what the programs need. The Go runtime reserves about 1.3 GiB of addresses, of which it takes a small part as memory; measured for
-// the whole suite and for exec. Below 0.8 GiB it ends before a program can look at its limits. Descriptors: the runtime, outputs, workers.
+// Least of what the programs need. The Go runtime reserves about 1.3 GiB of addresses, of which it
+// takes a small part as memory; measured for the whole suite and for exec. Below 0.8 GiB it ends
+// before a program can look at its limits. Descriptors: the runtime, outputs, workers.
 const (
 	addressSpace = 1536 << 20
 	descriptors  = 64
 )
 
-// HardwareAddressSpace is what conform-hw needs: the C library reserves up to 128 MiB of addresses for each thread beside its stack.
-// Measured: 2.1 GiB.
+// HardwareAddressSpace is what conform-hw needs: the C library reserves up to 128 MiB of addresses
+// for each thread beside its stack. Measured: 2.1 GiB.
 const HardwareAddressSpace = 3 << 30
 
 // Check returns an error if a limit is too low for a program without C.

@@ -1,5 +1,6 @@
-// Package webpage has what the HTML pages of both programs have in common: their style, and the policy by which a page loads nothing
-// and runs no script but its own. A page opens from a file and needs nothing but itself.
+// Package webpage has what the HTML pages of both programs have in common: their style, and the
+// policy by which a page loads nothing and runs no script but its own. A page opens from a file and
+// needs nothing but itself.
 package webpage
 
 import (
@@ -15,8 +16,8 @@ var base string
 // Style is the common style, before the rules of a page's own.
 func Style(own string) template.CSS { return template.CSS(base + own) }
 
-// Policy is a Content-Security-Policy that lets the page's own style and script work, and nothing be loaded from anywhere. A page without a
-// script has "".
+// Policy is a Content-Security-Policy that lets the page's own style and script work, and nothing
+// be loaded from anywhere. A page without a script has "".
 func Policy(script string) string {
 	policy := "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 	if script == "" {

@@ -48,14 +48,15 @@ func (m *Messages[T]) read(r io.Reader) {
 	}
 }
 
-// Err says what ended the messages, once C is closed; nil: the worker closed its end, in the middle of a message too.
+// Err says what ended the messages, once C is closed; nil: the worker closed its end, in the middle
+// of a message too.
 func (m *Messages[T]) Err() error { return m.err }
 
 // Close has messages that come from now on dropped.
 func (m *Messages[T]) Close() { close(m.quit) }
 
-// Next reads a message of at most so many bytes. The error is io.EOF if the other end is closed, in the middle of a
-// message too.
+// Next reads a message of at most so many bytes. The error is io.EOF if the other end is closed, in
+// the middle of a message too.
 func Next[T any](lines *bufio.Reader, most int) (v T, err error) {
 	text, err := line(lines, most)
 	if err != nil {

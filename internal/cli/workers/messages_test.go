@@ -41,7 +41,8 @@ func TestMessagesAreBounded(t *testing.T) {
 	}
 }
 
-// What ends the messages is known when they have ended: a proper end is none, and nonsense is quoted.
+// What ends the messages is known when they have ended: a proper end is none, and nonsense is
+// quoted.
 func TestEndOfMessages(t *testing.T) {
 	for text, want := range map[string]string{"1\n2\n3\n": "[1 2 3] <nil>", "1\n2": "[1] <nil>", "1\npears\n2\n": "[1] \"pears\\n\" in place of a message: invalid character 'p' looking for beginning of value"} {
 		m := Receive[int](strings.NewReader(text))
@@ -55,7 +56,8 @@ func TestEndOfMessages(t *testing.T) {
 	}
 }
 
-// Why a worker died is its status and the first line that it wrote; one that does not end is killed with its children.
+// Why a worker died is its status and the first line that it wrote; one that does not end is killed
+// with its children.
 func TestWhyAWorkerDied(t *testing.T) {
 	for script, want := range map[string]Death{
 		"exit 0":                                 {Ended: true},

@@ -1,6 +1,6 @@
-// Package workers runs worker processes: programs of this project that take work on standard input, as JSON values one a
-// line, and answer the same way. It starts them, reads their messages, kills them with what they started, and says why
-// one died.
+// Package workers runs worker processes: programs of this project that take work on standard input,
+// as JSON values one a line, and answer the same way. It starts them, reads their messages, kills
+// them with what they started, and says why one died.
 package workers
 
 import (
@@ -18,7 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reapDelay is how long the descriptors of a worker that has ended are waited for, which its children may have.
+// reapDelay is how long the descriptors of a worker that has ended are waited for, which its
+// children may have.
 const reapDelay = 5 * time.Second
 
 // Process is a running worker.
@@ -30,9 +31,9 @@ type Process struct {
 	err    error
 }
 
-// Start starts a worker. What it writes to standard error goes to errors, and to cmd.Stderr too if that is set. With
-// group it has a process group of its own: an interrupt of the terminal reaches only who started it, and Kill ends
-// everything that it started.
+// Start starts a worker. What it writes to standard error goes to errors, and to cmd.Stderr too if
+// that is set. With group it has a process group of its own: an interrupt of the terminal reaches
+// only who started it, and Kill ends everything that it started.
 func Start(cmd *exec.Cmd, errors *Head, group bool) (*Process, error) {
 	p := &Process{Cmd: cmd, Errors: errors}
 	if cmd.Stderr != nil {
@@ -64,13 +65,15 @@ func (p *Process) Kill() {
 	_ = p.Cmd.Process.Kill()
 }
 
-// Wait waits until the worker has ended, and returns how: nil for exit status 0. It may be called again.
+// Wait waits until the worker has ended, and returns how: nil for exit status 0. It may be called
+// again.
 func (p *Process) Wait() error {
 	p.waited.Do(func() { p.err = p.Cmd.Wait() })
 	return p.err
 }
 
-// Stop kills the worker and waits for it. One that was waited for has nothing to kill: its number may be another's.
+// Stop kills the worker and waits for it. One that was waited for has nothing to kill: its number
+// may be another's.
 func (p *Process) Stop() error {
 	p.waited.Do(func() {
 		p.Kill()
@@ -87,7 +90,8 @@ type Death struct {
 	Line  string // the first that it wrote to standard error, which for a Go program is the fatal error; empty: none
 }
 
-// String returns "crashed (exit status 2): fatal error: ...", without the colon if the worker wrote no line.
+// String returns "crashed (exit status 2): fatal error: ...", without the colon if the worker wrote
+// no line.
 func (d Death) String() string {
 	how := "exit status 0"
 	if d.Err != nil {
@@ -99,8 +103,8 @@ func (d Death) String() string {
 	return fmt.Sprintf("crashed (%s): %s", how, d.Line)
 }
 
-// Died says how a worker ended that has closed its output. It may take the given time to end, because the kernel takes
-// its memory first; then it is killed, as its children are in either case.
+// Died says how a worker ended that has closed its output. It may take the given time to end,
+// because the kernel takes its memory first; then it is killed, as its children are in either case.
 func (p *Process) Died(within time.Duration) Death {
 	_ = p.In.Close()
 	ended := p.ends(within)

@@ -1,5 +1,5 @@
-// Command layoutgen writes the views of the package in the current folder from the tables in its folder layouts.
-// It is run by go generate.
+// Command layoutgen writes the views of the package in the current folder from the tables in its
+// folder layouts. It is run by go generate.
 package main
 
 import (

@@ -51,5 +51,6 @@ var actions = map[fault.Action]verbs.WireAction{
 	fault.Duplicate: verbs.WireDuplicate, fault.Truncate: verbs.WireTruncate,
 }
 
-// Acted converts an action of the script to the one that a case sees: WirePass where it changes nothing.
+// Acted converts an action of the script to the one that a case sees: WirePass where it changes
+// nothing.
 func Acted(a fault.Action) verbs.WireAction { return actions[a] }

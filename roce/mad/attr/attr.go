@@ -1,7 +1,9 @@
-// Package attr has the fields of attributes of InfiniBand management: where they are, as libibmad has them (fields.c).
+// Package attr has the fields of attributes of InfiniBand management: where they are, as libibmad
+// has them (fields.c).
 package attr
 
-// Field is a part of an attribute: Width bits, 1 to 64, that begin at bit Offset. Bit 0 is the highest of byte 0.
+// Field is a part of an attribute: Width bits, 1 to 64, that begin at bit Offset. Bit 0 is the
+// highest of byte 0.
 type Field struct{ Offset, Width uint16 }
 
 // Get returns the value in b. Bits behind the end of b are 0.
@@ -18,7 +20,8 @@ func (f Field) Get(b []byte) (v uint64) {
 	return v
 }
 
-// Set sets the value in b, of which the lowest Width bits are taken. Bits behind the end of b are dropped.
+// Set sets the value in b, of which the lowest Width bits are taken. Bits behind the end of b are
+// dropped.
 func (f Field) Set(b []byte, v uint64) {
 	for i, end := int(f.Offset), int(f.Offset+f.Width); i < end; {
 		n := min(8-i&7, end-i)

@@ -1,5 +1,6 @@
-// Package link makes frames of Ethernet of captured packets with other link headers. It is separate from package pcap because programs that
-// only write captures do not need it, and filling gopacket's tables of layers takes longer than the rest of a process's start.
+// Package link makes frames of Ethernet of captured packets with other link headers. It is separate
+// from package pcap because programs that only write captures do not need it, and filling
+// gopacket's tables of layers takes longer than the rest of a process's start.
 package link
 
 import (
@@ -12,15 +13,16 @@ import (
 	"github.com/rdmasim/rdmasim/roce/pcap"
 )
 
-// Sizes of the cooked headers, and of the longest link address of Linux (MAX_ADDR_LEN of linux/netdevice.h), of which they hold the
-// first eight bytes.
+// Sizes of the cooked headers, and of the longest link address of Linux (MAX_ADDR_LEN of
+// linux/netdevice.h), of which they hold the first eight bytes.
 const (
 	sllSize        = 16
 	sll2Size       = 20
 	longestAddress = 32
 )
 
-// EtherTypes of VLAN tags. gopacket has no name for the third, with which switches stacked tags before 802.1ad.
+// EtherTypes of VLAN tags. gopacket has no name for the third, with which switches stacked tags
+// before 802.1ad.
 var tagTypes = []layers.EthernetType{layers.EthernetTypeDot1Q, layers.EthernetTypeQinQ, 0x9100}
 
 const (
@@ -28,9 +30,11 @@ const (
 	macSize      = 6
 )
 
-// Frame makes p a frame of Ethernet with at most one VLAN tag of 802.1Q: it replaces another link header, and takes stacked tags out.
-// What the old header did not say (a destination, or both addresses) is zero. A packet that ends in its link header becomes empty, and
-// those of InfiniBand and of link types that are not pcap.Framed stay as they are. The old bytes of p.Data may be overwritten.
+// Frame makes p a frame of Ethernet with at most one VLAN tag of 802.1Q: it replaces another link
+// header, and takes stacked tags out. What the old header did not say (a destination, or both
+// addresses) is zero. A packet that ends in its link header becomes empty, and those of InfiniBand
+// and of link types that are not pcap.Framed stay as they are. The old bytes of p.Data may be
+// overwritten.
 func Frame(p *pcap.Packet) {
 	var macs [2 * macSize]byte // destination, source
 	var typ layers.EthernetType
@@ -73,7 +77,8 @@ func Frame(p *pcap.Packet) {
 	p.Length += len(p.Data) - before
 }
 
-// stacked says whether a frame has tags other than one of 802.1Q: rest is what follows its EtherType.
+// stacked says whether a frame has tags other than one of 802.1Q: rest is what follows its
+// EtherType.
 func stacked(typ layers.EthernetType, rest []byte) bool {
 	if typ != layers.EthernetTypeDot1Q {
 		return slices.Contains(tagTypes, typ)
@@ -82,7 +87,8 @@ func stacked(typ layers.EthernetType, rest []byte) bool {
 	return tag.DecodeFromBytes(rest, gopacket.NilDecodeFeedback) == nil && slices.Contains(tagTypes, tag.Type)
 }
 
-// cooked reads the header of SLL, and copies the address of the sender into mac where it has the length of one.
+// cooked reads the header of SLL, and copies the address of the sender into mac where it has the
+// length of one.
 func cooked(p *pcap.Packet, mac []byte) (typ layers.EthernetType, at int, ok bool) {
 	// gopacket 1.1.19 takes the stated length of the address for one that it has checked.
 	if len(p.Data) < sllSize || binary.BigEndian.Uint16(p.Data[4:]) > min(longestAddress, uint16(min(len(p.Data), 0xFFFF))-6) {
@@ -98,8 +104,8 @@ func cooked(p *pcap.Packet, mac []byte) (typ layers.EthernetType, at int, ok boo
 	return h.EthernetType, sllSize, true
 }
 
-// cooked2 is cooked of SLL2, which gopacket does not know: EtherType, two bytes of zero, number of the interface, kind of hardware,
-// direction, and length and bytes of the address.
+// cooked2 is cooked of SLL2, which gopacket does not know: EtherType, two bytes of zero, number of
+// the interface, kind of hardware, direction, and length and bytes of the address.
 func cooked2(p *pcap.Packet, mac []byte) (typ layers.EthernetType, at int, ok bool) {
 	h := p.Data
 	if len(h) < sll2Size {

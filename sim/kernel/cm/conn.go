@@ -183,7 +183,8 @@ func millis(code uint8) sim.Time {
 	return t
 }
 
-// ackTimeout is cm_ack_timeout: the code of the time in which an ACK comes, by codes of the target's delay and a packet's lifetime.
+// ackTimeout is cm_ack_timeout: the code of the time in which an ACK comes, by codes of the
+// target's delay and a packet's lifetime.
 func ackTimeout(delay, lifetime uint8) uint8 {
 	t := lifetime + 1
 	switch {

@@ -6,7 +6,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Attributes of each change of state (cm_init_qp_init_attr, cm_init_qp_rtr_attr, cm_init_qp_rts_attr).
+// Attributes of each change of state (cm_init_qp_init_attr, cm_init_qp_rtr_attr,
+// cm_init_qp_rts_attr).
 const (
 	initMask = verbs.QPMaskState | verbs.QPMaskAccessFlags | verbs.QPMaskPKeyIndex | verbs.QPMaskPort
 	rtrMask  = verbs.QPMaskState | verbs.QPMaskAV | verbs.QPMaskPathMTU | verbs.QPMaskDestQPN | verbs.QPMaskRQPSN

@@ -288,7 +288,8 @@ func (cs *conns) handleSIDRRep(a *arrival) {
 		ece: ECE{r.Vendor(), a.mad().Modifier()}})
 }
 
-// handleLAP is cm_lap_handler: on RoCE it is dropped. On InfiniBand it is handed to rdma_cm, which does not answer (cma_ib_handler).
+// handleLAP is cm_lap_handler: on RoCE it is dropped. On InfiniBand it is handed to rdma_cm, which
+// does not answer (cma_ib_handler).
 func (cs *conns) handleLAP(a *arrival) {
 	if a.p.ib() {
 		b := mad.CM(a.mad().Body())

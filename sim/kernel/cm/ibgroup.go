@@ -17,7 +17,8 @@ import (
 // joinTimeout is that of a query of core/multicast.c (send_join, send_leave).
 const joinTimeout = 3 * sim.Second
 
-// SetBroadcast says that the interface of an InfiniBand port is in IPoIB's broadcast group, as it is since the port came up.
+// SetBroadcast says that the interface of an InfiniBand port is in IPoIB's broadcast group, as it
+// is since the port came up.
 func (m *Manager) SetBroadcast(d *kernel.Device, r mad.MCMemberRecord) {
 	for _, p := range m.ports {
 		if p.d == d {
@@ -26,7 +27,8 @@ func (m *Manager) SetBroadcast(d *kernel.Device, r mad.MCMemberRecord) {
 	}
 }
 
-// portGroup is a group that a port is in, for all who have joined it (struct mcast_group). One query is out at a time.
+// portGroup is a group that a port is in, for all who have joined it (struct mcast_group). One
+// query is out at a time.
 type portGroup struct {
 	p       *port
 	rec     mad.MCMemberRecord // as the subnet administrator has it; its join states are those of the port
@@ -71,7 +73,8 @@ func (m *portMember) leave() {
 	m.g.next()
 }
 
-// next is mcast_work_handler: it carries out what waits, as far as no query has to be answered first.
+// next is mcast_work_handler: it carries out what waits, as far as no query has to be answered
+// first.
 func (g *portGroup) next() {
 	for !g.busy && len(g.pending) > 0 {
 		m := g.pending[0]
@@ -112,7 +115,8 @@ func (g *portGroup) joined(m *portMember, status int32) {
 	})
 }
 
-// leaveUnused gives up what the port is in the group and no member is any more. Without any the group goes.
+// leaveUnused gives up what the port is in the group and no member is any more. Without any the
+// group goes.
 func (g *portGroup) leaveUnused() {
 	unused := g.rec.JoinState()
 	for _, m := range g.members {
@@ -131,7 +135,8 @@ func (g *portGroup) leaveUnused() {
 	}
 }
 
-// query asks the subnet administrator, and goes on with what waits when it has answered, or does not.
+// query asks the subnet administrator, and goes on with what waits when it has answered, or does
+// not.
 func (g *portGroup) query(r *saRequest, done func(status int32, record []byte)) {
 	g.busy = true
 	end := func(status int32, record []byte) {
@@ -152,7 +157,8 @@ const (
 	signatureRDMACM = 0x01 // in place of the low byte, in the port space UDP (cma_set_mgid)
 )
 
-// mappedGroup is ip_ib_mc_map and ipv6_ib_mc_map: the multicast GID of a group of IP in the partition of an interface.
+// mappedGroup is ip_ib_mc_map and ipv6_ib_mc_map: the multicast GID of a group of IP in the
+// partition of an interface.
 func mappedGroup(a netip.Addr, pkey uint16) (g roce.GID) {
 	const linkLocal = 2 // scope, of the broadcast group
 	signature := uint16(signatureIPv4)

@@ -68,7 +68,8 @@ func (x *rdmaID) pathAnswered(status int32, record []byte) {
 	})
 }
 
-// findPKey is ib_find_cached_pkey: the entry of a port's table that is of a partition, a full member's before a limited one's.
+// findPKey is ib_find_cached_pkey: the entry of a port's table that is of a partition, a full
+// member's before a limited one's.
 func (p *port) findPKey(key uint16) (index int, ok bool) {
 	if !p.ib() {
 		return 0, key == defaultPKey
@@ -86,7 +87,8 @@ func (p *port) findPKey(key uint16) (index int, ok bool) {
 	return index, ok
 }
 
-// interfacePKey is the partition of the port's interface: the first of the table, as a full member (ipoib_intf_init).
+// interfacePKey is the partition of the port's interface: the first of the table, as a full member
+// (ipoib_intf_init).
 func (p *port) interfacePKey() uint16 {
 	if !p.ib() {
 		return defaultPKey

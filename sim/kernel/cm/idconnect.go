@@ -13,7 +13,8 @@ import (
 
 var errIsConnected = fmt.Errorf("the connection is established: %w", syscall.EISCONN)
 
-// What rdma_cm asks of the other side (CMA_CM_RESPONSE_TIMEOUT, CMA_MAX_CM_RETRIES, CMA_CM_MRA_SETTING).
+// What rdma_cm asks of the other side (CMA_CM_RESPONSE_TIMEOUT, CMA_MAX_CM_RETRIES,
+// CMA_CM_MRA_SETTING).
 const (
 	responseTimeout = 20 // code
 	maxCMRetries    = 15

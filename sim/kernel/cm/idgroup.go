@@ -23,7 +23,8 @@ const multicastQPN = 0xffffff
 // errKernelNotSupported is ENOTSUPP, a number of the kernel's own that reaches programs.
 const errKernelNotSupported = syscall.Errno(524)
 
-// join is rdma_join_multicast; on RoCE nothing is seen on the wire of the report of the membership (IGMP).
+// join is rdma_join_multicast; on RoCE nothing is seen on the wire of the report of the membership
+// (IGMP).
 func (x *rdmaID) join(a netip.Addr, flags verbs.MulticastFlags) (*membership, error) {
 	switch {
 	case x.typ != verbs.QPTUD || x.port == nil || x.state != addrBound && x.state != addrResolved:

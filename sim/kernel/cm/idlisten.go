@@ -106,7 +106,8 @@ func (i *ids) onRequest(c *conn, e *connEvent) verdict {
 // sidrUserRoom is the room for a user's data in a SIDR_REQ.
 const sidrUserRoom = sidrReqRoom - mad.IPHeaderSize
 
-// listenerOf is cma_ib_id_from_event: the interface must be that of a route back, and the listener's address that of the request.
+// listenerOf is cma_ib_id_from_event: the interface must be that of a route back, and the
+// listener's address that of the request.
 func (i *ids) listenerOf(e *connEvent, q *asked) *rdmaID {
 	p := e.a.p
 	own, ok := i.m.sourceOf(q.dst)
@@ -127,7 +128,8 @@ func (i *ids) listenerOf(e *connEvent, q *asked) *rdmaID {
 	return nil
 }
 
-// servedByWildcards is true for all addresses: a broken listener takes requests to the first one of a device only.
+// servedByWildcards is true for all addresses: a broken listener takes requests to the first one of
+// a device only.
 func (i *ids) servedByWildcards(own source) bool {
 	first := own
 	if i.m.breaks(rule.WildcardsListenEverywhere) {

@@ -11,7 +11,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// port is the one port of a device, with QP1 and what is sent by it (struct cm_port, and the agent of core/mad.c).
+// port is the one port of a device, with QP1 and what is sent by it (struct cm_port, and the agent
+// of core/mad.c).
 type port struct {
 	m       *Manager
 	d       *kernel.Device
@@ -154,7 +155,8 @@ func newMAD(attribute uint16, tid uint64) mad.MAD {
 	return m
 }
 
-// tid is cm_form_tid: the number of the agent, and the communication ID as a little-endian machine has it.
+// tid is cm_form_tid: the number of the agent, and the communication ID as a little-endian machine
+// has it.
 func (p *port) tid(id uint32) uint64 { return p.agent<<32 | uint64(bits.ReverseBytes32(id)) }
 
 // send sends a message once.
@@ -169,7 +171,8 @@ func (p *port) send(to *verbs.AHAttr, m mad.MAD) error {
 	return nil
 }
 
-// answer sends a message that was made for an arrival; it counts as one that was sent again, but a REJ (cm_send_handler).
+// answer sends a message that was made for an arrival; it counts as one that was sent again, but a
+// REJ (cm_send_handler).
 func (p *port) answer(a *arrival, m mad.MAD) {
 	if err := p.send(&a.back, m); err == nil && m.Attribute() != mad.AttrREJ {
 		p.count(countSent, m.Attribute())

@@ -9,7 +9,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// The local port range (net.ipv4.ip_local_port_range), and where ports begin that everybody may bind.
+// The local port range (net.ipv4.ip_local_port_range), and where ports begin that everybody may
+// bind.
 const (
 	firstLocalPort = 32768
 	lastLocalPort  = 60999

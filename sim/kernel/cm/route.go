@@ -14,14 +14,15 @@ import (
 // routeHops is the TTL of a route (net.ipv4.ip_default_ttl).
 const routeHops = 64
 
-// Networks of the addresses of the simulated interfaces: what shares so many bits is reached without a gateway, all else not at all.
+// Networks of the addresses of the simulated interfaces: what shares so many bits is reached
+// without a gateway, all else not at all.
 const (
 	networkBits4 = 24
 	networkBits6 = 64
 )
 
-// source is an address of this machine: an entry of a port's table of GIDs, of the interface that it is of; of InfiniBand an address of
-// the port's interface, whose GID is the first.
+// source is an address of this machine: an entry of a port's table of GIDs, of the interface that
+// it is of; of InfiniBand an address of the port's interface, whose GID is the first.
 type source struct {
 	port *port
 	sgid int
@@ -29,7 +30,8 @@ type source struct {
 	vlan uint16
 }
 
-// addresses calls f with the addresses of the machine's devices by which rdma_cm finds them, until f returns false.
+// addresses calls f with the addresses of the machine's devices by which rdma_cm finds them, until
+// f returns false.
 func (m *Manager) addresses(f func(s source) bool) {
 	for _, p := range m.ports {
 		on := true
@@ -83,7 +85,8 @@ func (m *Manager) reaches(s *source, a netip.Addr) bool {
 	return s.onLink(a) || m.reach != nil && a.Is4() == s.addr.Is4() && m.reach(a.WithZone(""))
 }
 
-// isOther says whether an address is of an interface without RDMA, and byOther whether one is reached by such an interface.
+// isOther says whether an address is of an interface without RDMA, and byOther whether one is
+// reached by such an interface.
 func (m *Manager) isOther(a netip.Addr) bool {
 	return slices.Contains(m.other, a.Unmap().WithZone("")) && !m.breaks(rule.OtherInterfacesHaveNoDevice)
 }
@@ -92,7 +95,8 @@ func (m *Manager) byOther(a netip.Addr) bool {
 	return slices.ContainsFunc(m.other, func(own netip.Addr) bool { return (&source{addr: own}).onLink(a) })
 }
 
-// routeTo is the route lookup: the source for a destination, without a port if the interface has no RDMA. ENETUNREACH: there is none.
+// routeTo is the route lookup: the source for a destination, without a port if the interface has no
+// RDMA. ENETUNREACH: there is none.
 func (m *Manager) routeTo(dst netip.Addr) (source, error) {
 	dst = dst.Unmap()
 	if s, ok := m.sourceOf(dst); ok {
@@ -117,7 +121,8 @@ func (m *Manager) routeTo(dst netip.Addr) (source, error) {
 // gidOf is the GID of an address.
 func gidOf(a netip.Addr) verbs.GID { return verbs.GID(a.WithZone("").As16()) }
 
-// arpRetry is how long a kernel waits before it asks for a neighbour again (net.ipv4.neigh.default.retrans_time_ms).
+// arpRetry is how long a kernel waits before it asks for a neighbour again
+// (net.ipv4.neigh.default.retrans_time_ms).
 const arpRetry = sim.Second
 
 // resolving is a destination that is being resolved (struct addr_req).
@@ -150,7 +155,8 @@ func (r *resolving) known() bool {
 	return r.s.port.d.Neighbour(r.s.sgid, gidOf(r.x.dst.Addr()))
 }
 
-// neighbour is the GID in the hardware address of an id's destination, as IPoIB's interface of a source has it.
+// neighbour is the GID in the hardware address of an id's destination, as IPoIB's interface of a
+// source has it.
 func (x *rdmaID) neighbour(s source) (verbs.GID, bool) {
 	dst := x.dst.Addr()
 	switch {

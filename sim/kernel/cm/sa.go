@@ -18,7 +18,8 @@ const saAgents = 1 << 16
 // saRetries is how often a query is sent again within its timeout (send_mad of core/sa_query.c).
 const saRetries = 10
 
-// SAPeer is where a request to a subnet administrator on this machine came from, and where its answer goes.
+// SAPeer is where a request to a subnet administrator on this machine came from, and where its
+// answer goes.
 type SAPeer struct {
 	LID    uint16
 	SL     uint8
@@ -28,8 +29,9 @@ type SAPeer struct {
 	QPN    uint32
 }
 
-// ServeSA has a function take the requests to a subnet administrator that come to QP1 of a device, once the machine is loaded (Load).
-// What it returns sends an answer; who asked asks again when it is lost.
+// ServeSA has a function take the requests to a subnet administrator that come to QP1 of a device,
+// once the machine is loaded (Load). What it returns sends an answer; who asked asks again when it
+// is lost.
 func (m *Manager) ServeSA(d *kernel.Device, requests func(from SAPeer, data []byte)) (send func(to *SAPeer, data []byte)) {
 	for _, p := range m.ports {
 		if p.d == d {
@@ -71,8 +73,8 @@ type saClient struct {
 	waiting map[uint64]*saQuery
 }
 
-// saQuery is a request that waits for its answer (struct ib_sa_query). done gets 0 and the record, or a negative errno; it is not
-// called after stop.
+// saQuery is a request that waits for its answer (struct ib_sa_query). done gets 0 and the record,
+// or a negative errno; it is not called after stop.
 type saQuery struct {
 	c    *saClient
 	x    exchange

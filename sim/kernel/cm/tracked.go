@@ -21,8 +21,8 @@ type TrackedID struct {
 	Src, Dst netip.AddrPort // zero: none
 }
 
-// Tracked lists the ids that are on a device, in the order of their numbers. A listener of a wildcard address is on every device, as
-// the kernel makes an id of its own for each.
+// Tracked lists the ids that are on a device, in the order of their numbers. A listener of a
+// wildcard address is on every device, as the kernel makes an id of its own for each.
 func (m *Manager) Tracked(d *kernel.Device) (all []TrackedID) {
 	for _, id := range slices.Sorted(maps.Keys(m.users.ids)) {
 		u := m.users.ids[id]

@@ -53,7 +53,8 @@ type users struct {
 
 func (s *users) init() { s.ids, s.groups = map[uint32]*user{}, map[uint32]*userGroup{} }
 
-// mostEvents bounds the events of a file that nobody reads: the next ones are lost, as they are in a kernel without memory for them.
+// mostEvents bounds the events of a file that nobody reads: the next ones are lost, as they are in
+// a kernel without memory for them.
 const mostEvents = 1 << 16
 
 // Open opens the channel device for a process, whose rights count. The caller has seen to Load.
@@ -250,8 +251,9 @@ func (f *File) push(q queued) {
 	}
 }
 
-// GetEvent is GET_EVENT: it takes the oldest event, and waits for one until deadline if the caller is a simulated thread. EAGAIN:
-// there is none. EINTR: a signal came first. EBADF: the file was closed.
+// GetEvent is GET_EVENT: it takes the oldest event, and waits for one until deadline if the caller
+// is a simulated thread. EAGAIN: there is none. EINTR: a signal came first. EBADF: the file was
+// closed.
 func (f *File) GetEvent(c kernel.Caller, deadline sim.Time) (Event, error) {
 	f.m.enter(c)
 	for interrupted := false; ; interrupted = f.sleep(c, deadline) {
@@ -284,7 +286,8 @@ func (f *File) take() Event {
 	return q.e
 }
 
-// sleep parks the thread until an event, the deadline, the end of the channel or a signal. It reports whether there was a signal.
+// sleep parks the thread until an event, the deadline, the end of the channel or a signal. It
+// reports whether there was a signal.
 func (f *File) sleep(c kernel.Caller, deadline sim.Time) bool {
 	f.waiting = append(f.waiting, c.P)
 	woken := false
@@ -300,8 +303,8 @@ func (f *File) sleep(c kernel.Caller, deadline sim.Time) bool {
 	return interrupted
 }
 
-// MigrateID is MIGRATE_ID, by which an id and its waiting events come to this file from another. It returns how many events of the id
-// were taken.
+// MigrateID is MIGRATE_ID, by which an id and its waiting events come to this file from another. It
+// returns how many events of the id were taken.
 func (f *File) MigrateID(c kernel.Caller, id uint32, from *File) (reported uint32, err error) {
 	f.m.enter(c)
 	u, err := from.find(id)

@@ -115,8 +115,8 @@ func (f *File) Listen(c kernel.Caller, id uint32, backlog int) error {
 	})
 }
 
-// Accept is ACCEPT. With p the id of a connection request answers it and has its events under uid from then on; nil (valid = 0) is
-// the end of an active connection.
+// Accept is ACCEPT. With p the id of a connection request answers it and has its events under uid
+// from then on; nil (valid = 0) is the end of an active connection.
 func (f *File) Accept(c kernel.Caller, id uint32, uid uint64, p *verbs.ConnParam, ece ECE) error {
 	return f.do(c, id, true, func(u *user) error {
 		err := u.x.accept(p, ece)
@@ -171,7 +171,8 @@ func (f *File) JoinMulticast(c kernel.Caller, id uint32, uid uint64, group netip
 	return handle, err
 }
 
-// LeaveMulticast is LEAVE_MCAST, by the group's handle. It returns how many events of the group were taken.
+// LeaveMulticast is LEAVE_MCAST, by the group's handle. It returns how many events of the group
+// were taken.
 func (f *File) LeaveMulticast(c kernel.Caller, handle uint32) (reported uint32, err error) {
 	f.m.enter(c)
 	s := &f.m.users

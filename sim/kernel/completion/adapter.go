@@ -15,17 +15,18 @@ import (
 // Config is an adapter in a machine.
 type Config struct {
 	Params Params
-	// Vectors is how many completion vectors the adapter has, up to one for each CPU and mostVectors. Vector i interrupts CPU
-	// Affinity[i]; without Affinity CPU i.
+	// Vectors is how many completion vectors the adapter has, up to one for each CPU and
+	// mostVectors. Vector i interrupts CPU Affinity[i]; without Affinity CPU i.
 	Vectors  int
 	Affinity []int
-	// ReportsMissed: ib_req_notify_cq says when completions wait, and the device does not fire for them, as some providers do it.
-	// Without it the device fires at once, as mlx5 does.
+	// ReportsMissed: ib_req_notify_cq says when completions wait, and the device does not fire for
+	// them, as some providers do it. Without it the device fires at once, as mlx5 does.
 	ReportsMissed bool
-	// Unbound is the cpumask of the unbound workqueue: the CPUs that its workers may run on; nil: all.
+	// Unbound is the cpumask of the unbound workqueue: the CPUs that its workers may run on; nil:
+	// all.
 	Unbound []int
-	// Batch, BudgetIRQ and BudgetWorkqueue are what ib_core takes in a poll, and what it handles before others have their turn: in
-	// softirq, and in a workqueue. 0: its own 16, 256 and 65536.
+	// Batch, BudgetIRQ and BudgetWorkqueue are what ib_core takes in a poll, and what it handles
+	// before others have their turn: in softirq, and in a workqueue. 0: its own 16, 256 and 65536.
 	Batch, BudgetIRQ, BudgetWorkqueue int
 }
 
@@ -44,7 +45,8 @@ func (cfg *Config) numbers() error {
 	return nil
 }
 
-// mostVectors is what an mlx5 has of MSI-X vectors for completions at most (num_total_dynamic_vf_msix is above it on no device that we know).
+// mostVectors is what an mlx5 has of MSI-X vectors for completions at most
+// (num_total_dynamic_vf_msix is above it on no device that we know).
 const mostVectors = 1024
 
 // Counts are those of an adapter and its driver.

@@ -235,7 +235,8 @@ func (q *CQ) notify(c *os.Context, missed bool) bool {
 	return false
 }
 
-// process handles completions up to a budget, and says how many (__ib_process_cq). k is what c is to a program.
+// process handles completions up to a budget, and says how many (__ib_process_cq). k is what c is
+// to a program.
 func (q *CQ) process(c *os.Context, k kernel.Context, budget int, wcs []kernel.WC) int {
 	done := 0
 	for {

@@ -5,7 +5,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim/os"
 )
 
-// dim is RDMA DIM (lib/dim/rdma_dim.c): it tries moderation profiles, and keeps what brings more completions.
+// dim is RDMA DIM (lib/dim/rdma_dim.c): it tries moderation profiles, and keeps what brings more
+// completions.
 type dim struct {
 	q         *CQ
 	profile   int
@@ -38,7 +39,8 @@ func (q *CQ) set(profile int) {
 	q.period, q.count = sim.Time(profiles[profile][0])*sim.Microsecond, uint64(profiles[profile][1])
 }
 
-// update takes a call of the poll handler with its completions into account. A nil dim does nothing.
+// update takes a call of the poll handler with its completions into account. A nil dim does
+// nothing.
 func (d *dim) update(c *os.Context, completions int) {
 	if d == nil || d.changing {
 		return

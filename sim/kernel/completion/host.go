@@ -8,7 +8,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs/kernel"
 )
 
-// context is an os.Context as a program sees it: the pointer is the same, so that handing it over allocates nothing.
+// context is an os.Context as a program sees it: the pointer is the same, so that handing it over
+// allocates nothing.
 type context os.Context
 
 func (c *context) Now() time.Duration   { return dur((*os.Context)(c).Now()) }

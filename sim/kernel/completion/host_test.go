@@ -64,7 +64,8 @@ func TestOverrun(t *testing.T) {
 	r.E.Close()
 }
 
-// Shared CQs are filled first fit: a CQ for each poll context and vector, and another one when it is full.
+// Shared CQs are filled first fit: a CQ for each poll context and vector, and another one when it
+// is full.
 func TestPool(t *testing.T) {
 	r := oracle.NewRig(rule.Broken{}, 2, false)
 	get := func(p kernel.PollContext, vector, n int) kernel.CQ {
@@ -80,7 +81,8 @@ func TestPool(t *testing.T) {
 	}
 }
 
-// The owner of a plain CQ polls it, and gets one event for each arm; a completion that waits already brings one at once.
+// The owner of a plain CQ polls it, and gets one event for each arm; a completion that waits
+// already brings one at once.
 func TestPlainCQ(t *testing.T) {
 	r, events := oracle.NewRig(rule.Broken{}, 2, false), 0
 	l, w := r.A.NewLock(0), r.A.NewWaitQueue()
@@ -122,7 +124,8 @@ func TestPlainCQ(t *testing.T) {
 	}
 }
 
-// DIM raises the moderation of a CQ with many completions, which lowers its interrupts, and loses none.
+// DIM raises the moderation of a CQ with many completions, which lowers its interrupts, and loses
+// none.
 func TestModeration(t *testing.T) {
 	var msis [2]uint64
 	for i := range msis {

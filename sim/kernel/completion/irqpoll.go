@@ -32,7 +32,8 @@ func (q *CQ) schedIRQPoll(c *os.Context) {
 	c.RaiseSoftirq(os.IRQPoll)
 }
 
-// irqPoll is the softirq: it polls the CQs of the list in turn, within the budget of all and a jiffy.
+// irqPoll is the softirq: it polls the CQs of the list in turn, within the budget of all and a
+// jiffy.
 func (a *Adapter) irqPoll(c *os.Context) {
 	l, budget := listOf(c), a.budgetIRQ
 	jiffy := a.m.Params().Jiffy
@@ -52,7 +53,8 @@ func (a *Adapter) irqPoll(c *os.Context) {
 	}
 }
 
-// pollSoftirq is ib_poll_handler: it takes the CQ off the list and arms it if it has not used its budget up.
+// pollSoftirq is ib_poll_handler: it takes the CQ off the list and arms it if it has not used its
+// budget up.
 func (q *CQ) pollSoftirq(c *os.Context, l *pollList) int {
 	budget := q.a.budgetIRQ
 	if q.a.broken.Has(rule.IRQPollHasABudget) {

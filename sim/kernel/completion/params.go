@@ -1,9 +1,11 @@
-// Package completion models how the kernel gets completions: the event queues and CQs of an adapter as its driver meets them, and
-// the CQs of ib_core over them with their poll contexts (drivers/infiniband/core/cq.c, lib/irq_poll.c, lib/dim; Linux 6.12).
+// Package completion models how the kernel gets completions: the event queues and CQs of an adapter
+// as its driver meets them, and the CQs of ib_core over them with their poll contexts
+// (drivers/infiniband/core/cq.c, lib/irq_poll.c, lib/dim; Linux 6.12).
 //
-// CQEs come by schedule (CQ.Arrive): no queue pair, wire or peer is behind them. The device is modelled as far as its driver
-// meets it: arming is one shot and carries the consumer index, so that a CQE beyond it fires at once; an event queue has a budget
-// for each interrupt; moderation counts CQEs and has a period.
+// CQEs come by schedule (CQ.Arrive): no queue pair, wire or peer is behind them. The device is
+// modelled as far as its driver meets it: arming is one shot and carries the consumer index, so
+// that a CQE beyond it fires at once; an event queue has a budget for each interrupt; moderation
+// counts CQEs and has a period.
 package completion
 
 import (

@@ -110,8 +110,8 @@ func (r *Request) check() error {
 	return nil
 }
 
-// Register makes an agent and returns its number in the file. EINVAL: the request is wrong, or somebody has a method of it. ENOMEM: the
-// file has as many as it may.
+// Register makes an agent and returns its number in the file. EINVAL: the request is wrong, or
+// somebody has a method of it. ENOMEM: the file has as many as it may.
 func (f *File) Register(r *Request) (id uint32, err error) {
 	if f.dead() {
 		return 0, fmt.Errorf("agent on a device that was removed: %w", syscall.EPIPE)
@@ -165,7 +165,8 @@ func (a *agent) takes(b mad.MAD) bool {
 // kernelRMPP says whether transfers in segments are put together here.
 func (a *agent) kernelRMPP() bool { return a.RMPP != 0 && !a.UserRMPP }
 
-// asked takes a request, or what the receiver of a table says. Requests in several segments are not put together.
+// asked takes a request, or what the receiver of a table says. Requests in several segments are not
+// put together.
 func (a *agent) asked(from *Header, b mad.MAD) {
 	if r := b.RMPP(); a.kernelRMPP() && r.Flags()&mad.RMPPActive != 0 {
 		const whole = mad.RMPPFirst | mad.RMPPLast
@@ -187,8 +188,8 @@ func (a *agent) deliver(from *Header, b []byte) {
 	a.f.queue(Packet{Header: h, Data: b})
 }
 
-// Write sends a message of a program (ib_umad_write). EINVAL: it is no message, or is under way. EIO: there is no such agent. It may also
-// fail as an address handle does.
+// Write sends a message of a program (ib_umad_write). EINVAL: it is no message, or is under way.
+// EIO: there is no such agent. It may also fail as an address handle does.
 func (f *File) Write(h Header, data []byte) error {
 	if h.Agent >= maxAgents || len(data) < leastWrite {
 		return fmt.Errorf("a message of %d bytes of agent %d: %w", len(data), h.Agent, syscall.EINVAL)

@@ -21,13 +21,15 @@ type Header struct {
 	PKeyIndex                        uint16
 }
 
-// Packet is a message for a program: Data are a datagram, one that was put together of segments, or the header of one without an answer.
+// Packet is a message for a program: Data are a datagram, one that was put together of segments, or
+// the header of one without an answer.
 type Packet struct {
 	Header
 	Data []byte
 }
 
-// maxQueue is how many messages wait for a program; more are dropped (MAX_UMAD_RECV_LIST_SIZE is 200000, of the kernel's memory).
+// maxQueue is how many messages wait for a program; more are dropped (MAX_UMAD_RECV_LIST_SIZE is
+// 200000, of the kernel's memory).
 const maxQueue = 4096
 
 // File is an open umad file (struct ib_umad_file).
@@ -65,7 +67,8 @@ func (f *File) EnablePKeys() error {
 // Fresh says that no agent was registered yet.
 func (f *File) Fresh() bool { return !f.used }
 
-// OnReadable sets the function that is called, in the engine's thread, whenever a message is queued. It must not call back.
+// OnReadable sets the function that is called, in the engine's thread, whenever a message is
+// queued. It must not call back.
 func (f *File) OnReadable(fn func()) { f.readable = fn }
 
 // Readable says whether a message waits.

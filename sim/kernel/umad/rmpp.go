@@ -27,7 +27,8 @@ type assembly struct {
 	window uint32
 }
 
-// segment takes a segment of an answer, acknowledges where it must, and returns the message when it is whole.
+// segment takes a segment of an answer, acknowledges where it must, and returns the message when it
+// is whole.
 func (a *agent) segment(b mad.MAD, from *Header) (whole []byte) {
 	r, off := b.RMPP(), dataOffset(b.Class())
 	i := slices.IndexFunc(a.parts, func(x *assembly) bool { return x.tid == b.TID() && x.class == b.Class() && x.lid == from.LID })

@@ -1,6 +1,8 @@
-// Package umad is ib_mad and ib_umad of Linux: agents that programs register on a port's QP0 and QP1, the datagrams that they send and
-// get, answers that are waited for, transfers in segments (RMPP), and the hops of directed-route SMPs at an end node. The port's own
-// agents are the device's: what a program asks its own port goes there (mlx5_ib_process_mad). The facts are those of core/mad.c, mad_rmpp.c, smi.c and user_mad.c.
+// Package umad is ib_mad and ib_umad of Linux: agents that programs register on a port's QP0 and
+// QP1, the datagrams that they send and get, answers that are waited for, transfers in segments
+// (RMPP), and the hops of directed-route SMPs at an end node. The port's own agents are the
+// device's: what a program asks its own port goes there (mlx5_ib_process_mad). The facts are those
+// of core/mad.c, mad_rmpp.c, smi.c and user_mad.c.
 //
 // Everything runs on the thread of the engine.
 package umad
@@ -29,8 +31,9 @@ type Manager struct {
 	ports  []*port
 	agents uint32 // registered so far
 	loaded bool
-	// Unclaimed answers, in place, a request that no program has registered for: what runs in the model on this machine. It reports false
-	// for others. Classes that it serves in other ways are Served.
+	// Unclaimed answers, in place, a request that no program has registered for: what runs in the
+	// model on this machine. It reports false for others. Classes that it serves in other ways are
+	// Served.
 	Unclaimed func(d *kernel.Device, m mad.MAD) bool
 	Served    func(d *kernel.Device, class uint8) bool
 }
@@ -119,7 +122,8 @@ func (p *port) header(qpn int, g *kernel.Datagram) Header {
 	return h
 }
 
-// process has the device's agent answer an SMP in place (mlx5_ib_process_mad). It reports false where it does not.
+// process has the device's agent answer an SMP in place (mlx5_ib_process_mad). It reports false
+// where it does not.
 func (p *port) process(b mad.MAD) bool {
 	if !processed(b) {
 		return false

@@ -1,5 +1,6 @@
-// Command genunimplemented writes, for each interface of package verbs that it is given, the type Unimplemented...
-// that implementations embed. It is run by go generate in the folder of package verbs.
+// Command genunimplemented writes, for each interface of package verbs that it is given, the type
+// Unimplemented... that implementations embed. It is run by go generate in the folder of package
+// verbs.
 package main
 
 import (
@@ -105,7 +106,8 @@ func read(dir string) (*source, error) {
 	return s, nil
 }
 
-// method is a method that does nothing, or reports that it is not implemented where its last result is an error.
+// method is a method that does nothing, or reports that it is not implemented where its last result
+// is an error.
 func (s *source) method(iface, name string, f *ast.FuncType) string {
 	var results, values []string
 	if f.Results != nil {

@@ -8,7 +8,8 @@ import (
 // AdvertSize is how many bytes an Advert has.
 const AdvertSize = 16
 
-// Advert is what an end of rping tells the other of its memory (struct rping_rdma_info, librdmacm/examples/rping.c of rdma-core).
+// Advert is what an end of rping tells the other of its memory (struct rping_rdma_info,
+// librdmacm/examples/rping.c of rdma-core).
 type Advert struct {
 	Addr       uint64
 	RKey, Size uint32

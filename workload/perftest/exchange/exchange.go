@@ -1,7 +1,8 @@
-// Package exchange has the messages that two ends of a perftest program send each other over TCP before and after a test, as
-// bytes: versions, system data, MTU, parameters, addresses and keys, and reports. Source: linux-rdma/perftest, src/
-// perftest_communication.c of 00b55b6 (which says that it is version 6.29) and of v4.5-0.17 (6.06). The messages have no
-// length, type or frame: each end knows what comes next, and one that expects something else reads garbage. So every
+// Package exchange has the messages that two ends of a perftest program send each other over TCP
+// before and after a test, as bytes: versions, system data, MTU, parameters, addresses and keys,
+// and reports. Source: linux-rdma/perftest, src/ perftest_communication.c of 00b55b6 (which says
+// that it is version 6.29) and of v4.5-0.17 (6.06). The messages have no length, type or frame:
+// each end knows what comes next, and one that expects something else reads garbage. So every
 // decoder here checks what can be checked.
 package exchange
 
@@ -30,7 +31,8 @@ const (
 	Numbers             = 5 // of a report, each a message
 )
 
-// Version is what this package speaks, and NegotiatedSince is the first version that compares parameters.
+// Version is what this package speaks, and NegotiatedSince is the first version that compares
+// parameters.
 const (
 	Version         = "6.29"
 	NegotiatedSince = 6.28
@@ -62,8 +64,9 @@ func clip(b []byte) []byte { return b[:min(len(b), VersionSize)] }
 // EncodeInt is a page size or a cache line size.
 func EncodeInt(n int) []byte { return binary.BigEndian.AppendUint32(nil, uint32(n)) }
 
-// The largest pages and cache lines that any processor with Linux has are 1 MiB and 256 bytes. Both ends lay out their buffers by what the
-// peer says: a line is never larger than a page, and a page takes no memory to speak of.
+// The largest pages and cache lines that any processor with Linux has are 1 MiB and 256 bytes. Both
+// ends lay out their buffers by what the peer says: a line is never larger than a page, and a page
+// takes no memory to speak of.
 const (
 	MostPage = 1 << 20
 	MostLine = 1 << 10
@@ -170,8 +173,8 @@ func (r *Report) Encode() (out [Numbers][]byte) {
 	return out
 }
 
-// DecodeReport reads the messages of a report. An end that has measured nothing sends what happens to lie in its memory: Check tells
-// whether the numbers can be a report.
+// DecodeReport reads the messages of a report. An end that has measured nothing sends what happens
+// to lie in its memory: Check tells whether the numbers can be a report.
 func DecodeReport(b [Numbers][]byte) (r Report, err error) {
 	var n [Numbers]uint64
 	for i := range b {
@@ -194,8 +197,8 @@ func (r *Report) Check() error {
 	return nil
 }
 
-// Sizes of Keys where the ends talk by queue pairs of the connection manager (struct pingpong_dest), from version MarkersSince on with
-// the address of markers.
+// Sizes of Keys where the ends talk by queue pairs of the connection manager (struct
+// pingpong_dest), from version MarkersSince on with the address of markers.
 const (
 	BinarySize        = 56
 	BinaryMarkersSize = 64

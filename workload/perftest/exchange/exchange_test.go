@@ -163,7 +163,8 @@ func TestBinaryKeys(t *testing.T) {
 	}
 }
 
-// The message of rping has its numbers in the order of the network, and one of another program is refused.
+// The message of rping has its numbers in the order of the network, and one of another program is
+// refused.
 func TestAdvert(t *testing.T) {
 	a := Advert{Addr: 0x0102030405060708, RKey: 0x090a0b0c, Size: 0x64}
 	b := a.Encode()
@@ -180,7 +181,8 @@ func TestAdvert(t *testing.T) {
 	}
 }
 
-// FuzzDecode holds every decoder to not panicking, and to writing what it accepts such that it reads the same.
+// FuzzDecode holds every decoder to not panicking, and to writing what it accepts such that it
+// reads the same.
 func FuzzDecode(f *testing.F) {
 	for _, name := range []string{"write-bw.txt", "write-bw-both-ways.txt"} {
 		client, server := recorded(f, name)

@@ -7,8 +7,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Parameters are what versions from 6.28 on compare (struct perftest_parameters_negotiate of a build with mlx5dv, on a 64-bit
-// machine). The numbers are those of perftest's enumerations.
+// Parameters are what versions from 6.28 on compare (struct perftest_parameters_negotiate of a
+// build with mlx5dv, on a 64-bit machine). The numbers are those of perftest's enumerations.
 type Parameters struct {
 	Method, Connection, Verb, Test, Atomic, Type, Format          int
 	Size, Iters                                                   uint64
@@ -17,7 +17,8 @@ type Parameters struct {
 	DVMask                                                        uint64
 }
 
-// Offsets in the message; the device's attributes are struct ibv_device_attr in the order of the host's bytes.
+// Offsets in the message; the device's attributes are struct ibv_device_attr in the order of the
+// host's bytes.
 const (
 	sizeAt   = 32
 	itersAt  = 40
@@ -37,7 +38,8 @@ func (p *Parameters) more() []*int {
 	return []*int{&p.AES, &p.QPs, &p.Duration, &p.CM, &p.WriteImm, &p.NoReorder, &p.Signature, &p.Valid}
 }
 
-// words are the fields of 4 bytes of ibv_device_attr, in order; nil where there is none in verbs.DeviceAttr.
+// words are the fields of 4 bytes of ibv_device_attr, in order; nil where there is none in
+// verbs.DeviceAttr.
 func words(d *verbs.DeviceAttr) []*int {
 	return []*int{nil, nil, nil, &d.MaxQP, &d.MaxQPWR, nil, &d.MaxSGE, &d.MaxSGERd, &d.MaxCQ, &d.MaxCQE, &d.MaxMR, &d.MaxPD, &d.MaxQPRdAtom, nil,
 		&d.MaxResRdAtom, &d.MaxQPInitRdAtom, nil, nil, nil, nil, &d.MaxMW, nil, nil, &d.MaxMcastGrp, &d.MaxMcastQPAttach, &d.MaxTotalMcastQPAttach, &d.MaxAH, nil, nil, &d.MaxSRQ, &d.MaxSRQWR, &d.MaxSRQSGE}

@@ -65,7 +65,8 @@ func (e *End) peerClosed(err error) error {
 	return &StepError{Err: fmt.Errorf("the peer has closed the connection: %w", io.EOF), Hint: "see the peer's own output for the reason", Words: "Couldn't read remote address\n"}
 }
 
-// versions exchanges versions, page sizes and cache line sizes (exchange_versions, check_version_compatibility, check_sys_data).
+// versions exchanges versions, page sizes and cache line sizes (exchange_versions,
+// check_version_compatibility, check_sys_data).
 func (e *End) versions(t verbs.Thread) error {
 	b, err := e.swap(t, exchange.EncodeVersion(exchange.Version))
 	if err != nil {
@@ -163,7 +164,8 @@ func (e *End) parameters() *exchange.Parameters {
 	return p
 }
 
-// compare ends the test if the ends were started with different parameters (negotiate_params); versions before 6.28 do not compare.
+// compare ends the test if the ends were started with different parameters (negotiate_params);
+// versions before 6.28 do not compare.
 func (e *End) compare(t verbs.Thread) error {
 	if e.peer < exchange.NegotiatedSince {
 		return nil
@@ -190,8 +192,9 @@ func (e *End) compare(t verbs.Thread) error {
 	return nil
 }
 
-// swapParameters swaps a message whose length depends on how a peer was built. Over TCP a server sees from the client's which it is; a
-// client must send first, and 8 bytes too many upset all that follows.
+// swapParameters swaps a message whose length depends on how a peer was built. Over TCP a server
+// sees from the client's which it is; a client must send first, and 8 bytes too many upset all that
+// follows.
 func (e *End) swapParameters(t verbs.Thread, mine []byte) ([]byte, error) {
 	short, ok := e.ch.(shortReceiver)
 	if !ok {
@@ -339,7 +342,8 @@ func (e *End) swapReports(t verbs.Thread) (theirs exchange.Report, err error) {
 	return exchange.DecodeReport(b)
 }
 
-// chooseGID takes the index that the user gives, or the entry with the highest score (set_up_connection).
+// chooseGID takes the index that the user gives, or the entry with the highest score
+// (set_up_connection).
 func (e *End) chooseGID(t verbs.Thread) error {
 	entries := make([]verbs.GIDEntry, max(e.port.GIDTblLen, 1)*max(int(e.attr.PhysPortCnt), 1))
 	n, err := e.ctx.QueryGIDTable(t, entries, 0)

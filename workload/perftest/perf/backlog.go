@@ -9,9 +9,10 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// backlog is how long what an end receives waits to be polled, while the end posts a receive for each that it takes. An end that is slower than
-// the messages come has messages that wait longer and longer, and none is late until the receives that were posted before the test
-// have been used up: a short test measures how fast those are filled.
+// backlog is how long what an end receives waits to be polled, while the end posts a receive for
+// each that it takes. An end that is slower than the messages come has messages that wait longer
+// and longer, and none is late until the receives that were posted before the test have been used
+// up: a short test measures how fast those are filled.
 type backlog struct {
 	times  verbs.TimedCQ    // nil: nobody knows
 	posted uint64           // receives, before the test
@@ -44,14 +45,16 @@ func (b *backlog) polled(got uint64, now time.Duration) {
 	*w = max(*w, now-b.times.CompletedAt(0))
 }
 
-// What waits before an end that keeps up varies with bursts and with the batches of polls. It has fallen behind if in the end so many
-// messages wait, and more than in the beginning by a part, or half as many as receives were posted.
+// What waits before an end that keeps up varies with bursts and with the batches of polls. It has
+// fallen behind if in the end so many messages wait, and more than in the beginning by a part, or
+// half as many as receives were posted.
 const (
 	leastBehind = 24
 	moreBehind  = 1.25
 )
 
-// behind is after how many messages of a rate (in a second) the receives are used up that were posted before the test; 0 if that is not seen.
+// behind is after how many messages of a rate (in a second) the receives are used up that were
+// posted before the test; 0 if that is not seen.
 func (b *backlog) behind(rate float64) (after uint64) {
 	first, last := b.waits[0].Seconds()*rate, b.waits[2].Seconds()*rate
 	if last < leastBehind || last < moreBehind*first && 2*last < float64(b.posted) {
@@ -62,8 +65,9 @@ func (b *backlog) behind(rate float64) (after uint64) {
 	return uint64(float64(b.posted) * float64(b.total) * 2 / 3 / grown)
 }
 
-// A test is short if it has fewer messages than shortTest times the receives that were posted before it. perMessage is from what rate (in a
-// second) on it matters what an end does for each message that it takes.
+// A test is short if it has fewer messages than shortTest times the receives that were posted
+// before it. perMessage is from what rate (in a second) on it matters what an end does for each
+// message that it takes.
 const (
 	shortTest  = 20
 	perMessage = 3e6

@@ -61,7 +61,8 @@ func (e *End) sizes() (all []uint64) {
 	return all
 }
 
-// waitForReport is the end of a half-duplex test that does nothing: it prints what the other end has measured.
+// waitForReport is the end of a half-duplex test that does nothing: it prints what the other end
+// has measured.
 func (e *End) waitForReport(t verbs.Thread) error {
 	var theirs exchange.Report
 	err := e.step(t, stepRun, func() (err error) {
@@ -220,7 +221,8 @@ func (e *End) judge(bw, rate float64) {
 	e.passed.rate = e.passed.rate || !e.o.limitRate || rate >= e.o.LimitRate
 }
 
-// infinitely prints a row each -D seconds until the user or the peer ends the test (run_iter_bw_infinitely).
+// infinitely prints a row each -D seconds until the user or the peer ends the test
+// (run_iter_bw_infinitely).
 func (e *End) infinitely(t verbs.Thread) error {
 	if err := e.prepare(t); err != nil {
 		return err

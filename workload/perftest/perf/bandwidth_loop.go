@@ -15,8 +15,9 @@ var errQuiet = errors.New("nothing has come for 120 s")
 // look is how long a poll may wait before the program looks at the clock and at the user.
 const look = 100 * time.Millisecond
 
-// poll takes completions. An idle program, which can do nothing before one comes, polls on until one is there or something else is
-// due: the same polls, without a turn of the program's loop for each.
+// poll takes completions. An idle program, which can do nothing before one comes, polls on until
+// one is there or something else is due: the same polls, without a turn of the program's loop for
+// each.
 func (e *End) poll(t verbs.Thread, q verbs.CQ, wc []verbs.WC, idle time.Duration) (int, error) {
 	if idle <= 0 {
 		return q.Poll(t, wc)

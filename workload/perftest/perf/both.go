@@ -40,12 +40,12 @@ func (f *Failure) Unwrap() []error {
 	return all
 }
 
-// channelDelay is how long a message of the exchange takes between two simulated hosts: as between a player and who moves it, a
-// socket of the management network (sim/testbed).
+// channelDelay is how long a message of the exchange takes between two simulated hosts: as between
+// a player and who moves it, a socket of the management network (sim/testbed).
 const channelDelay = 20 * time.Microsecond
 
-// Both runs both ends of a test on the first two hosts of a testbed, each in a process of its own, the client on the first. The error is
-// a *Failure, or one of the testbed.
+// Both runs both ends of a test on the first two hosts of a testbed, each in a process of its own,
+// the client on the first. The error is a *Failure, or one of the testbed.
 func Both(t verbs.Thread, tb verbs.Testbed, client *Options, c, s *Env) error {
 	hosts := tb.Hosts()
 	if len(hosts) < 2 {
@@ -85,7 +85,8 @@ func Both(t verbs.Thread, tb verbs.Testbed, client *Options, c, s *Env) error {
 	return nil
 }
 
-// meeting is how the two ends of one process find each other where the connection manager connects them.
+// meeting is how the two ends of one process find each other where the connection manager connects
+// them.
 type meeting struct {
 	address atomic.Pointer[netip.Addr] // of the server, once it listens
 	ended   [2]atomic.Bool             // client, server
@@ -93,7 +94,8 @@ type meeting struct {
 
 func (m *meeting) listening(a netip.Addr) { m.address.Store(&a) }
 
-// server waits until the server listens. So long as it does not, a client of another machine would be told that nobody does.
+// server waits until the server listens. So long as it does not, a client of another machine would
+// be told that nobody does.
 func (m *meeting) server(t verbs.Thread) (netip.Addr, error) {
 	for look := firstLook; ; look = min(look+look/8, lastLook) {
 		t.Sleep(look)

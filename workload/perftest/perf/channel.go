@@ -17,7 +17,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Channel carries the bytes of the exchange between the ends. A message is sent by one call, since a real peer reads each with one.
+// Channel carries the bytes of the exchange between the ends. A message is sent by one call, since
+// a real peer reads each with one.
 type Channel interface {
 	// Send sends one message.
 	Send(t verbs.Thread, b []byte) error
@@ -134,8 +135,8 @@ func ended(err error) error {
 	return err
 }
 
-// shortReceiver is implemented by channels whose messages have no end: receiveShort takes the least, and more up to the most if it
-// comes along with it.
+// shortReceiver is implemented by channels whose messages have no end: receiveShort takes the
+// least, and more up to the most if it comes along with it.
 type shortReceiver interface {
 	receiveShort(t verbs.Thread, least, most int) ([]byte, error)
 }
@@ -174,7 +175,8 @@ type apart struct {
 	wait func(f func())
 }
 
-// Apart is a channel of which wait carries out each call that waits for the peer, and returns when it has ended.
+// Apart is a channel of which wait carries out each call that waits for the peer, and returns when
+// it has ended.
 func Apart(ch Channel, wait func(f func())) Channel { return apart{ch, wait} }
 
 func (a apart) Send(_ verbs.Thread, b []byte) (err error) {

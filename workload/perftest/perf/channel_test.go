@@ -10,7 +10,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// A peer that holds a connection and says nothing is not waited for without end, where it has nothing to compute.
+// A peer that holds a connection and says nothing is not waited for without end, where it has
+// nothing to compute.
 func TestSilentPeer(t *testing.T) {
 	a, b := net.Pipe()
 	defer b.Close()

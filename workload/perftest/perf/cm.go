@@ -11,8 +11,9 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// What the ends have of the connection manager: a channel of events with its ids (-z and -R). Source: perftest_communication.c,
-// rdma_client_connect and rdma_server_connect for the exchange, create_rdma_cm_connection for the queue pairs of the test.
+// What the ends have of the connection manager: a channel of events with its ids (-z and -R).
+// Source: perftest_communication.c, rdma_client_connect and rdma_server_connect for the exchange,
+// create_rdma_cm_connection for the queue pairs of the test.
 const (
 	resolveTime = 2 * time.Second        // of an address, and of a route
 	tries       = 10                     // of an address or connection (NUM_OF_RETRIES, max_retries)
@@ -100,7 +101,8 @@ func (u *unexpected) Error() string {
 	return fmt.Sprintf("the connection manager says %v, status %d", u.typ, u.status)
 }
 
-// expect waits for an event of a type, which use sees before it is acknowledged. Another event that ends something is an *unexpected.
+// expect waits for an event of a type, which use sees before it is acknowledged. Another event that
+// ends something is an *unexpected.
 func (v *events) expect(t verbs.Thread, typ verbs.CMEventType, most time.Duration, use func(*verbs.CMEvent) error) error {
 	for {
 		ev, err := v.next(t, most)
@@ -124,7 +126,8 @@ func (v *events) expect(t verbs.Thread, typ verbs.CMEventType, most time.Duratio
 	}
 }
 
-// resolve finds the way of an id to the server, several times if no address is known, and sets its options.
+// resolve finds the way of an id to the server, several times if no address is known, and sets its
+// options.
 func (v *events) resolve(t verbs.Thread, id verbs.CMID, src netip.Addr, tos int, ackTimeout bool) error {
 	o := v.e.o
 	to := netip.AddrPortFrom(v.e.server, uint16(o.Port))
@@ -214,7 +217,8 @@ func (e *End) wildcard() netip.Addr {
 	return netip.IPv4Unspecified()
 }
 
-// reach notes the addresses that the connection manager takes: the server's, and that of --bind_source_ip.
+// reach notes the addresses that the connection manager takes: the server's, and that of
+// --bind_source_ip.
 func (e *End) reach(t verbs.Thread) (err error) {
 	if e.o.SourceIP != "" {
 		if e.source, err = netip.ParseAddr(e.o.SourceIP); err != nil {

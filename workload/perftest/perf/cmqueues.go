@@ -19,8 +19,8 @@ func (e *End) cmError(err error) error {
 	return &StepError{Err: err, Hint: e.cmHint(err), Words: "Failed to create RDMA CM connection.\nFailed to create RDMA CM connection with resources.\n"}
 }
 
-// findQueues agrees that both ends are ready to connect. A client then finds the way of each queue pair to the server; a server
-// listens until the first request comes, which says the device.
+// findQueues agrees that both ends are ready to connect. A client then finds the way of each queue
+// pair to the server; a server listens until the first request comes, which says the device.
 func (e *End) findQueues(t verbs.Thread) (err error) {
 	if e.cm, err = e.openEvents(t); err != nil {
 		return err
@@ -40,7 +40,8 @@ func (e *End) findQueues(t verbs.Thread) (err error) {
 	return e.cmError(e.adopt(t, e.ids[0]))
 }
 
-// newID makes the id of a queue pair, and resolves it. It has the source address that the device asked for has.
+// newID makes the id of a queue pair, and resolves it. It has the source address that the device
+// asked for has.
 func (e *End) newID(t verbs.Thread, i int) error {
 	id, err := e.cm.id(t, e.o.Connection)
 	if err != nil {
@@ -174,7 +175,8 @@ func (e *End) connectOne(t verbs.Thread, c *conn) error {
 	}
 }
 
-// established notes the address of a server of datagrams, and tells it this end's number if it sends too.
+// established notes the address of a server of datagrams, and tells it this end's number if it
+// sends too.
 func (e *End) established(t verbs.Thread, c *conn, ev *verbs.CMEvent) error {
 	if e.o.Connection != UD {
 		return nil
@@ -262,7 +264,8 @@ func (e *End) acceptOne(t verbs.Thread, c *conn) error {
 	return e.learnAddress(t, c)
 }
 
-// learnAddress takes the client's number from its first message (rdma_cm_initialize_ud_connection_parameters).
+// learnAddress takes the client's number from its first message
+// (rdma_cm_initialize_ud_connection_parameters).
 func (e *End) learnAddress(t verbs.Thread, c *conn) error {
 	w, err := e.single(t, e.rcq)
 	if err != nil {
@@ -287,7 +290,8 @@ func (e *End) learnAddress(t verbs.Thread, c *conn) error {
 // goodbye is how long an end waits for the other to end a connection.
 const goodbye = 5 * time.Second
 
-// disconnect ends the connections: the server begins, and the client waits for it, unless its test has failed.
+// disconnect ends the connections: the server begins, and the client waits for it, unless its test
+// has failed.
 func (e *End) disconnect(t verbs.Thread) error {
 	if e.o.Connection == UD {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// sideRoom is the room of a message by a queue pair, of which there is one for what is sent and one for what comes: a page of
-// perftest's, and more than any message.
+// sideRoom is the room of a message by a queue pair, of which there is one for what is sent and one
+// for what comes: a page of perftest's, and more than any message.
 const sideRoom = 4096
 
 // sideID is SYNC_SPEC_ID.
@@ -20,7 +20,8 @@ const sideID = 5
 // sideLook is how long one wait for a message is, until events are looked at.
 const sideLook = 10 * time.Millisecond
 
-// side is the exchange by a queue pair of its own, with room for one message in either direction (use_rdma_cm).
+// side is the exchange by a queue pair of its own, with room for one message in either direction
+// (use_rdma_cm).
 type side struct {
 	e    *End
 	v    *events
@@ -109,7 +110,8 @@ func (s *side) accept(t verbs.Thread) error {
 	return errors.Join(err, listener.Destroy(t))
 }
 
-// ownAddress is the address of IP of this end's port: on Ethernet that of the GID, on InfiniBand that of its interface of IPoIB.
+// ownAddress is the address of IP of this end's port: on Ethernet that of the GID, on InfiniBand
+// that of its interface of IPoIB.
 func (e *End) ownAddress(t verbs.Thread) (netip.Addr, error) {
 	if e.ethernet() {
 		return netip.AddrFrom16(e.gid).Unmap(), nil

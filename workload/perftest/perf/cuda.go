@@ -9,7 +9,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// cudaMemory is memory of a GPU (cuda_memory.c): registered by its address, which needs a peer-memory module, or as a DMA-BUF.
+// cudaMemory is memory of a GPU (cuda_memory.c): registered by its address, which needs a
+// peer-memory module, or as a DMA-BUF.
 type cudaMemory struct {
 	e      *End
 	m      verbs.Memory
@@ -68,7 +69,8 @@ func shortBusID(id string) string {
 	return id
 }
 
-// failed is what perftest prints behind the reason why there is no such memory, which its programs only find once they are connected.
+// failed is what perftest prints behind the reason why there is no such memory, which its programs
+// only find once they are connected.
 func (c *cudaMemory) failed(err error) *StepError {
 	s := &StepError{Step: stepMemory, Err: err, Hint: "choose a GPU that is there, or leave --use_cuda out: buffers lie in host memory then"}
 	var m *verbs.MemoryError
@@ -134,8 +136,8 @@ func (c *cudaMemory) register(t verbs.Thread, pd verbs.PD, b verbs.Buffer, n uin
 	return mr, errors.Join(err, c.opener.CloseFD(t, d.FD)) // the region keeps the memory
 }
 
-// Environment is what the process of an end needs: libmlx5 has the processor copy small messages out of a completion, which it cannot
-// into the memory of a GPU.
+// Environment is what the process of an end needs: libmlx5 has the processor copy small messages
+// out of a completion, which it cannot into the memory of a GPU.
 func (o *Options) Environment() map[string]string {
 	if o.scatters() {
 		return map[string]string{"MLX5_SCATTER_TO_CQE": "0"}

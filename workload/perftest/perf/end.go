@@ -15,11 +15,14 @@ import (
 // Env is what an end has around it.
 type Env struct {
 	Out, Err io.Writer
-	// Connect makes the channel of a test without the connection manager: for the server, it waits for a client.
+	// Connect makes the channel of a test without the connection manager: for the server, it waits
+	// for a client.
 	Connect func() (Channel, error)
-	// Server is the address of the server for a client of the connection manager. It may wait until the server listens.
+	// Server is the address of the server for a client of the connection manager. It may wait until
+	// the server listens.
 	Server func(t verbs.Thread) (netip.Addr, error)
-	// Listening, unless nil, is told that a server of the connection manager listens, on a port with this address.
+	// Listening, unless nil, is told that a server of the connection manager listens, on a port
+	// with this address.
 	Listening func(addr netip.Addr)
 	// PeerGone, unless nil, reports that the other end has ended, so that nobody waits for it.
 	PeerGone func() bool
@@ -31,13 +34,14 @@ type Env struct {
 	WriteJSON func(path string, b []byte) error
 	// OldPost has requests posted by ibv_post_send where perftest would take the newer calls.
 	OldPost bool
-	// Steps, unless nil, gets what each step took; Calls are the verbs calls since it was called last.
+	// Steps, unless nil, gets what each step took; Calls are the verbs calls since it was called
+	// last.
 	Steps *Steps
 	Calls func() []CallCount
 	// Measuring, unless nil, is told when the run of a size begins, and when it has ended.
 	Measuring func(size uint64, begins bool, now time.Duration)
-	// Idle, unless nil, is called between two looks of a loop that polls memory, in place of the time that a look takes: it may return when
-	// something may have been written.
+	// Idle, unless nil, is called between two looks of a loop that polls memory, in place of the
+	// time that a look takes: it may return when something may have been written.
 	Idle func(t verbs.Thread)
 	// Note, unless nil, is told what the results do not show.
 	Note func(text string)
@@ -96,8 +100,9 @@ type End struct {
 	conns        []*conn
 	remote       []exchange.Keys
 
-	// Of tests by the connection manager: the addresses of the server and of this end, the ids of the queue pairs and how many of
-	// them are connected, and of a server what listens, and the client's initiator depths and responder resources.
+	// Of tests by the connection manager: the addresses of the server and of this end, the ids of
+	// the queue pairs and how many of them are connected, and of a server what listens, and the
+	// client's initiator depths and responder resources.
 	server, source netip.Addr
 	cm             *events
 	ids            []verbs.CMID
@@ -172,7 +177,8 @@ func (e *End) printf(format string, args ...any) {
 // later notes how to take back what was made.
 func (e *End) later(f func(verbs.Thread) error) { e.undo = append(e.undo, f) }
 
-// Run runs the test, in a thread of the process that opens the device. Whatever it has made is taken back when it returns.
+// Run runs the test, in a thread of the process that opens the device. Whatever it has made is
+// taken back when it returns.
 func (e *End) Run(t verbs.Thread) error {
 	fmt.Fprint(e.env.Out, e.o.out)
 	fmt.Fprint(e.env.Err, e.o.err)
@@ -288,7 +294,8 @@ func (e *End) flow(t verbs.Thread) error {
 	return e.bandwidthTest(t)
 }
 
-// bound bounds the waits for messages that a peer sends at once, or no longer: it may take any time to register its memory, and to measure.
+// bound bounds the waits for messages that a peer sends at once, or no longer: it may take any time
+// to register its memory, and to measure.
 func (e *End) bound(on bool) {
 	ch, ok := e.ch.(interface{ limit(time.Duration) error })
 	if !ok {
@@ -332,7 +339,8 @@ func (e *End) open(t verbs.Thread) (err error) {
 	return nil
 }
 
-// mlx5Parts are the part numbers of the adapters that perftest knows as mlx5 (ib_dev_name), with its newer way to post.
+// mlx5Parts are the part numbers of the adapters that perftest knows as mlx5 (ib_dev_name), with
+// its newer way to post.
 var mlx5Parts = []uint32{4113, 4115, 4116, 4117, 4118, 4119, 4120, 4121, 4122, 4123, 4124, 4125, 4126, 4127, 4129, 4131, 4133, 4135, 41682, 41683, 41686, 41692, 41695}
 
 func (e *End) known() bool { return slices.Contains(mlx5Parts, e.attr.VendorPartID) }
@@ -463,5 +471,6 @@ func (e *End) connect(t verbs.Thread) (err error) {
 // interrupted reports whether the user wants no more.
 func (e *End) interrupted() bool { return e.env.Interrupted != nil && e.env.Interrupted() }
 
-// patience is how long an end waits for a message that does not come, as perftest's watch-dog does: two of its periods.
+// patience is how long an end waits for a message that does not come, as perftest's watch-dog does:
+// two of its periods.
 const patience = 120 * time.Second

@@ -77,7 +77,8 @@ const (
 	noCounter = "there are no files of counters; rdmasim run --counters shows those of the simulator"
 )
 
-// options are those of perftest, in the order of its usage: first those with a letter, then the others.
+// options are those of perftest, in the order of its usage: first those with a letter, then the
+// others.
 var options = slices.Concat(coreOptions, reportOptions, memoryOptions, tuningOptions, rateOptions, otherOptions)
 
 var coreOptions = []option{
@@ -345,7 +346,8 @@ func setRxDepth(o *Options, v string) error {
 	return err
 }
 
-// setSize takes what strtol reads of the text, as perftest does: only a last letter K or M is known, and any other is cut off.
+// setSize takes what strtol reads of the text, as perftest does: only a last letter K or M is
+// known, and any other is cut off.
 func setSize(o *Options, v string) error {
 	factor := int64(1)
 	digits := v
@@ -422,7 +424,8 @@ func setFlows(o *Options, v string) error {
 	return nil
 }
 
-// setRetryCount sets how often a connection of the connection manager sends again. The kernel takes 7 for more.
+// setRetryCount sets how often a connection of the connection manager sends again. The kernel takes
+// 7 for more.
 func setRetryCount(o *Options, value string) error {
 	n, err := notNegative(value, "Retry Count")
 	o.RetryCount = uint8(min(n, retries))

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Refusal is a command line that perftest refuses, with what it prints. It ends before anything is opened.
+// Refusal is a command line that perftest refuses, with what it prints. It ends before anything is
+// opened.
 type Refusal struct {
 	Out string // to standard output
 	Err string // to standard error
@@ -36,8 +37,9 @@ type Help struct{ Text string }
 // Error returns the message.
 func (h *Help) Error() string { return h.Text }
 
-// getopt goes through a command line as getopt_long of glibc does: options may stand after arguments, short ones may be
-// joined, a long one may be abbreviated. take is called for each option, in order.
+// getopt goes through a command line as getopt_long of glibc does: options may stand after
+// arguments, short ones may be joined, a long one may be abbreviated. take is called for each
+// option, in order.
 type getopt struct {
 	o    *Options
 	seen map[*option]bool
@@ -66,7 +68,8 @@ func (g *getopt) run(args []string) error {
 	return nil
 }
 
-// unknown is what perftest says to an option that getopt refuses: getopt's own line, its own lines, and its usage.
+// unknown is what perftest says to an option that getopt refuses: getopt's own line, its own lines,
+// and its usage.
 func (g *getopt) unknown(format string, args ...any) error {
 	return &Refusal{
 		Out: usage(g.o),

@@ -54,8 +54,9 @@ func latencyTimedRow(size, iters uint64, average, perSecond float64, output int)
 	return jsonRow{{"MsgSize", whole64(size)}, {"n_iterations", whole64(iters)}, {"t_avg", fixed(average, 2)}, {"tps_average", fixed(perSecond, 2)}}
 }
 
-// writeJSON puts the report so far in its file, if it is asked for. As in perftest, results is that of the last size; all_results, which
-// perftest has not, has those of all sizes where there are several. A test with -a that ends early leaves a report that says so.
+// writeJSON puts the report so far in its file, if it is asked for. As in perftest, results is that
+// of the last size; all_results, which perftest has not, has those of all sizes where there are
+// several. A test with -a that ends early leaves a report that says so.
 func (e *End) writeJSON(r jsonRow) error {
 	if !e.o.JSON || e.env.WriteJSON == nil {
 		return nil

@@ -73,9 +73,10 @@ type summary struct {
 // tail is how many of the longest times are left out (LAT_MEASURE_TAIL).
 const tail = 2
 
-// summarize is print_report_lat: the times between posts, of which the two longest are left out; a time is that of a message to the
-// peer and back, of which half counts unless the peer's adapter answers it. The deviation is that of the times, where perftest
-// cuts the distance of each from the mean to whole microseconds.
+// summarize is print_report_lat: the times between posts, of which the two longest are left out; a
+// time is that of a message to the peer and back, of which half counts unless the peer's adapter
+// answers it. The deviation is that of the times, where perftest cuts the distance of each from the
+// mean to whole microseconds.
 func summarize(posted []time.Duration, answered bool) (s summary, all []float64) {
 	factor := 2.0
 	if answered {

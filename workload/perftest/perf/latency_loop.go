@@ -89,8 +89,8 @@ func (e *End) runRequests(t verbs.Thread) error {
 	return nil
 }
 
-// runPingPong writes to each other's memory in turn, and polls it for the last byte of the peer's message (run_iter_lat_write). The
-// server begins.
+// runPingPong writes to each other's memory in turn, and polls it for the last byte of the peer's
+// message (run_iter_lat_write). The server begins.
 func (e *End) runPingPong(t verbs.Thread) error {
 	c := e.conns[0]
 	clock := e.newClock(t.Now())

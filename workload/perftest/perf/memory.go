@@ -6,7 +6,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// memoryKind is where the buffers of a test lie (struct memory_ctx): what copies to and from a buffer is the buffer's own.
+// memoryKind is where the buffers of a test lie (struct memory_ctx): what copies to and from a
+// buffer is the buffer's own.
 type memoryKind interface {
 	init(t verbs.Thread) error
 	destroy(t verbs.Thread) error
@@ -61,8 +62,8 @@ func (e *End) prepareMemory(t verbs.Thread) error {
 	return nil
 }
 
-// slot is the place of the messages of one queue pair in one direction: at least a page, in whole cache lines, and for datagrams
-// a cache line more, which has the routing header at its end.
+// slot is the place of the messages of one queue pair in one direction: at least a page, in whole
+// cache lines, and for datagrams a cache line more, which has the routing header at its end.
 func (e *End) slot() uint64 {
 	n := roundUp(max(e.o.Size, uint64(e.page)), uint64(e.line))
 	if e.o.Connection == UD {
@@ -93,7 +94,8 @@ func (e *End) access() verbs.AccessFlags {
 	return a
 }
 
-// relaxed reports whether memory is registered with relaxed ordering. A write latency test polls memory, and never has it.
+// relaxed reports whether memory is registered with relaxed ordering. A write latency test polls
+// memory, and never has it.
 func (e *End) relaxed() bool { return !e.o.NoRelaxed && (!e.o.Test.Latency || e.o.Test.Verb != Write) }
 
 // register allocates the domain, buffers and regions.
@@ -178,7 +180,8 @@ func registerHint(err error) string {
 	return ""
 }
 
-// fill writes what is sent: pseudo-random bytes, or zeros for a write latency test, which polls memory.
+// fill writes what is sent: pseudo-random bytes, or zeros for a write latency test, which polls
+// memory.
 func (e *End) fill(t verbs.Thread, buf verbs.Buffer, n uint64) error {
 	piece := make([]byte, min(n, 64<<10))
 	for at := uint64(0); at < n; at += uint64(len(piece)) {

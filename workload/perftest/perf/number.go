@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// strtol reads as much of a text as is a number, as strtol with base 0 does: 0x and a leading 0 have their meaning in C. It
-// returns what follows.
+// strtol reads as much of a text as is a number, as strtol with base 0 does: 0x and a leading 0
+// have their meaning in C. It returns what follows.
 func strtol(s string) (int64, string) {
 	t := strings.TrimLeft(s, " \t\n\v\f\r")
 	sign := ""

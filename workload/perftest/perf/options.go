@@ -1,9 +1,10 @@
-// Package perf does what the programs of linux-rdma/perftest do, over package verbs: the eight tests ib_{write,read,send,
-// atomic}_{bw,lat} with their flags, their exchange over TCP, their loops, their arithmetic and their output. So one program
-// measures the simulator and, through libibverbs, a real device, and has a real ib_write_bw as its peer.
+// Package perf does what the programs of linux-rdma/perftest do, over package verbs: the eight
+// tests ib_{write,read,send, atomic}_{bw,lat} with their flags, their exchange over TCP, their
+// loops, their arithmetic and their output. So one program measures the simulator and, through
+// libibverbs, a real device, and has a real ib_write_bw as its peer.
 //
-// The model is perftest 6.29 (master 00b55b6); version 6.06 is understood as a peer. Where a source is named below without its
-// project, it is a file of that version.
+// The model is perftest 6.29 (master 00b55b6); version 6.06 is understood as a peer. Where a source
+// is named below without its project, it is a file of that version.
 package perf
 
 import (
@@ -188,7 +189,8 @@ type Options struct {
 	out, err string
 }
 
-// Warnings are the lines that perftest prints while it reads its command line, to standard output and to standard error.
+// Warnings are the lines that perftest prints while it reads its command line, to standard output
+// and to standard error.
 func (o *Options) Warnings() (out, err string) { return o.out, o.err }
 
 // Memory is what the flags say about the kind of memory.

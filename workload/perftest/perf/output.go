@@ -45,7 +45,8 @@ func (e *End) linkName() string {
 	return "IB"
 }
 
-// setting is a line of the header, with what the JSON calls it; name is empty where only one of the two has it.
+// setting is a line of the header, with what the JSON calls it; name is empty where only one of the
+// two has it.
 type setting struct {
 	text  string // of the header, with the line's end
 	key   string

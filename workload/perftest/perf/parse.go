@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// Parse reads a command line without the program's name by the rules of perftest: those of getopt_long, those of each flag when
-// it is met, and those between flags in the order of force_dependecies. It returns a *Refusal for a line that perftest refuses, and a
+// Parse reads a command line without the program's name by the rules of perftest: those of
+// getopt_long, those of each flag when it is met, and those between flags in the order of
+// force_dependecies. It returns a *Refusal for a line that perftest refuses, and a
 // *Help for one that asks for help.
 func Parse(t Test, program string, args []string) (*Options, error) {
 	o := defaults(t)

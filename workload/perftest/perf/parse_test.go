@@ -45,7 +45,8 @@ var recorded = sync.OnceValues(func() (map[string]map[string]string, error) {
 	}
 })
 
-// commands are the command lines of a run: of the client or of a program that is alone, and of the server.
+// commands are the command lines of a run: of the client or of a program that is alone, and of the
+// server.
 func commands(t *testing.T, name string) (client, server []string, run map[string]string) {
 	t.Helper()
 	all, err := recorded()
@@ -76,7 +77,8 @@ func parse(t *testing.T, words []string) (*Options, error) {
 	return Parse(test, words[0], words[1:])
 }
 
-// What perftest refuses before it opens a device is refused here, in the same words, on the same streams.
+// What perftest refuses before it opens a device is refused here, in the same words, on the same
+// streams.
 func TestRefusalsAreTheRecordedOnes(t *testing.T) {
 	for _, name := range []string{"H/err-D-a", "H/err-D3-f2", "H/err-T-noR", "H/err-c-UD", "H/err-dup", "H/err-e-write", "H/err-extra", "H/err-l-n", "H/err-n-txt",
 		"H/err-n4", "H/err-o-write", "H/err-output-lat", "D12/err-infinite-lat", "D12/err-l-Q", "D12/err-burst-norate"} {

@@ -6,12 +6,14 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// idQP is where a request's ID has the number of its queue pair; below it is its place in the list of requests.
+// idQP is where a request's ID has the number of its queue pair; below it is its place in the list
+// of requests.
 const idQP = 32
 
 var opcodes = map[Verb]verbs.WROpcode{Send: verbs.WRSend, SendImm: verbs.WRSendImm, Write: verbs.WRRDMAWrite, WriteImm: verbs.WRRDMAWriteImm, Read: verbs.WRRDMARead}
 
-// stride is the distance of the places of messages of up to half a page, which go round a page; larger ones have one place.
+// stride is the distance of the places of messages of up to half a page, which go round a page;
+// larger ones have one place.
 func (e *End) stride() uint64 { return roundUp(max(e.size, 1), uint64(e.line)) }
 
 func (e *End) cycles() bool { return e.size <= uint64(e.page)/2 }
@@ -77,8 +79,8 @@ func (e *End) advance(c *conn) {
 	}
 }
 
-// signal asks for a completion of the single request, or not: of each that makes its count a multiple of the moderation, and of
-// the last.
+// signal asks for a completion of the single request, or not: of each that makes its count a
+// multiple of the moderation, and of the last.
 func (e *End) signal(c *conn) {
 	if e.o.PostList > 1 {
 		return
@@ -167,8 +169,8 @@ func (e *End) prepareReceives(t verbs.Thread) error {
 	return nil
 }
 
-// receiveAt is where message n of a queue pair is received. Behind the routing header of a datagram the message begins at a
-// cache line.
+// receiveAt is where message n of a queue pair is received. Behind the routing header of a datagram
+// the message begins at a cache line.
 func (e *End) receiveAt(c *conn, n uint64) verbs.SGE {
 	s := verbs.SGE{Addr: c.buf.Addr() + c.in, Length: uint32(e.size), LKey: c.mr.LKey()}
 	if e.o.Connection == UD {

@@ -6,7 +6,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// createQueues makes one send CQ, one receive CQ where there are receives, and the queue pairs (ctx_init).
+// createQueues makes one send CQ, one receive CQ where there are receives, and the queue pairs
+// (ctx_init).
 func (e *End) createQueues(t verbs.Thread) (err error) {
 	o := e.o
 	if o.Events {

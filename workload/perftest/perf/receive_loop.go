@@ -113,7 +113,8 @@ func (e *End) take(t verbs.Thread, w *verbs.WC, got uint64) error {
 // byReceive is the queue pair of a receive; those of a shared queue are told apart by their number.
 func (e *End) byReceive(w *verbs.WC) *conn { return e.conns[w.ID>>idQP] }
 
-// runBothWays is the loop of an end that sends and receives (run_iter_bi). The server sends nothing before its first receive.
+// runBothWays is the loop of an end that sends and receives (run_iter_bi). The server sends nothing
+// before its first receive.
 func (e *End) runBothWays(t verbs.Thread) error {
 	now := t.Now()
 	total := e.o.Iters * uint64(e.o.QPs)
@@ -165,8 +166,9 @@ func (e *End) runBothWays(t verbs.Thread) error {
 	return nil
 }
 
-// idleShare: an end that has had nothing to do for a while polls its receives for this part of that while, before it looks at its
-// sends again. So a wait has few turns, and what ends it is seen at most so much later.
+// idleShare: an end that has had nothing to do for a while polls its receives for this part of that
+// while, before it looks at its sends again. So a wait has few turns, and what ends it is seen at
+// most so much later.
 const idleShare = 32
 
 func (e *End) stopBothWays(now time.Duration, s *sender, r *receiver) {
@@ -194,7 +196,8 @@ func (s *sender) take(t verbs.Thread) (int, error) {
 	return n, nil
 }
 
-// eitherEvent waits for an event of one queue or the other (ctx_notify_send_recv_events), looking at both in turn.
+// eitherEvent waits for an event of one queue or the other (ctx_notify_send_recv_events), looking
+// at both in turn.
 func (e *End) eitherEvent(t verbs.Thread, s *sender, r *receiver) error {
 	for began := t.Now(); !e.tired(t.Now() - began); {
 		for _, ch := range []verbs.CompChannel{e.rcCh, e.sendCh} {

@@ -24,7 +24,8 @@ type Step struct {
 // Steps are those of one end, in order.
 type Steps struct{ All []Step }
 
-// Parsed notes the steps before a testbed is there: defaults and flags, which take no time that is modelled.
+// Parsed notes the steps before a testbed is there: defaults and flags, which take no time that is
+// modelled.
 func (s *Steps) Parsed() {
 	s.All = append(s.All, Step{Name: "defaults"}, Step{Name: "parse"})
 }

@@ -7,7 +7,8 @@ import (
 
 // times are the stamps of one measurement.
 type times struct {
-	// posted are the times before each post, where a peak is searched or latencies are measured; else the first alone.
+	// posted are the times before each post, where a peak is searched or latencies are measured;
+	// else the first alone.
 	posted []time.Duration
 	// done are completions: how many messages are complete, and when that was seen.
 	done []done
@@ -36,9 +37,10 @@ type point struct{ x, y float64 }
 
 func slope(a, b point) float64 { return (b.y - a.y) / (b.x - a.x) }
 
-// bestWindow is the shortest mean time of a message, in nanoseconds, over all windows from the post of a message, of which each
-// step-th counts, to a completion (print_report_bw). Perftest tries all pairs; here posts that cannot begin the best window leave
-// an upper convex hull, on which the best is found by bisection.
+// bestWindow is the shortest mean time of a message, in nanoseconds, over all windows from the post
+// of a message, of which each step-th counts, to a completion (print_report_bw). Perftest tries all
+// pairs; here posts that cannot begin the best window leave an upper convex hull, on which the best
+// is found by bisection.
 func (m *times) bestWindow(step int) float64 {
 	best := math.Inf(1)
 	var hull []point
@@ -121,7 +123,8 @@ func (c *clock) finish(m *times) {
 	m.last = m.first + c.sample
 }
 
-// batch is how many completions a poll takes: a fixed number, or one that follows what polls find (update_dyn_poll).
+// batch is how many completions a poll takes: a fixed number, or one that follows what polls find
+// (update_dyn_poll).
 type batch struct {
 	size    int
 	dynamic bool

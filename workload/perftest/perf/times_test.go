@@ -42,7 +42,8 @@ func TestBestWindowIsTheBestOfAll(t *testing.T) {
 	})
 }
 
-// The columns of a recorded latency test follow from the times that it lists, but for the deviation, which perftest cuts.
+// The columns of a recorded latency test follow from the times that it lists, but for the
+// deviation, which perftest cuts.
 func TestSummaryIsTheRecordedOne(t *testing.T) {
 	for _, name := range []string{"D12/wlat-U", "H/wlat-U"} {
 		_, _, run := commands(t, name)

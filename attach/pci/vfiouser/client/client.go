@@ -1,7 +1,7 @@
 //go:build linux && amd64
 
-// Package client is the other end of the vfio-user protocol, as tests need it: what a virtual machine monitor asks
-// of a device, without a virtual machine.
+// Package client is the other end of the vfio-user protocol, as tests need it: what a virtual
+// machine monitor asks of a device, without a virtual machine.
 package client
 
 import (

@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// CompleteFlag lets the shell complete the values of a flag of root and of all commands below it that have the flag; files belong
-// to the values too if files is set.
+// CompleteFlag lets the shell complete the values of a flag of root and of all commands below it
+// that have the flag; files belong to the values too if files is set.
 func CompleteFlag(root *cobra.Command, flag string, values func() []string, files bool) {
 	if root.Flags().Lookup(flag) != nil {
 		// It fails for a flag that has a function already, which stays.
@@ -27,7 +27,8 @@ func CompleteWith(c *cobra.Command, flag string, f cobra.CompletionFunc) {
 	}
 }
 
-// CompleteFormats lets the shell complete the values of --format of root and of all commands below it, as the flag's help lists them.
+// CompleteFormats lets the shell complete the values of --format of root and of all commands below
+// it, as the flag's help lists them.
 func CompleteFormats(root *cobra.Command) {
 	if f := root.Flags().Lookup("format"); f != nil {
 		_, list, _ := strings.Cut(f.Usage, ": ")
@@ -39,7 +40,8 @@ func CompleteFormats(root *cobra.Command) {
 	}
 }
 
-// CompleteArgs lets the shell complete the arguments of c, at most so many; files belong to the values too if files is set.
+// CompleteArgs lets the shell complete the arguments of c, at most so many; files belong to the
+// values too if files is set.
 func CompleteArgs(c *cobra.Command, most int, values func() []string, files bool) {
 	c.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) >= most {

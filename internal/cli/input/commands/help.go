@@ -27,7 +27,8 @@ func knownShell(c *cobra.Command, args []string) error {
 	return fmt.Errorf("%s %s: shells are %s%s", c.Name(), args[0], strings.Join(shells, ", "), input.Suggest(args[0], shells))
 }
 
-// StrictHelp lets help and completion refuse what is no command. known judges the arguments behind a command.
+// StrictHelp lets help and completion refuse what is no command. known judges the arguments behind
+// a command.
 func StrictHelp(root *cobra.Command, known cobra.PositionalArgs) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -60,10 +61,12 @@ func StrictHelp(root *cobra.Command, known cobra.PositionalArgs) {
 // Commands stand in help in the order in which they are added: by use, not by name.
 func init() { cobra.EnableCommandSorting = false }
 
-// Topic makes the help of c and of what is below it a page of text alone: c is no command that does something.
+// Topic makes the help of c and of what is below it a page of text alone: c is no command that does
+// something.
 func Topic(c *cobra.Command) { c.SetHelpTemplate("{{.Long}}\n") }
 
-// UniformFlags gives the flags of all commands below root their place-holders, and one default each.
+// UniformFlags gives the flags of all commands below root their place-holders, and one default
+// each.
 func UniformFlags(root *cobra.Command) {
 	input.Placeholders(root.Flags())
 	input.Placeholders(root.PersistentFlags())
@@ -75,13 +78,15 @@ func UniformFlags(root *cobra.Command) {
 // placeholder is a word in capitals, or a pattern such as key=value or i/n.
 var placeholder = regexp.MustCompile(`^(?:[A-Z][A-Z]*|[a-z]+=\S+|i/n)$`)
 
-// several are flags with a value of another kind in different commands: --output is a folder of results or one file, --wire two
-// interfaces or a socket, --program a path or the text of a program, --profile one profile or two.
+// several are flags with a value of another kind in different commands: --output is a folder of
+// results or one file, --wire two interfaces or a socket, --program a path or the text of a
+// program, --profile one profile or two.
 var several = []string{"output", "wire", "program", "profile"}
 
-// FaultsOfHelp lists the flags of all commands below the roots whose place-holder is missing or is not a word in capitals, or whose
-// default is said twice, is empty or is a path of the machine, and the flags that have different place-holders in different commands. A test of each
-// program holds it to nothing.
+// FaultsOfHelp lists the flags of all commands below the roots whose place-holder is missing or is
+// not a word in capitals, or whose default is said twice, is empty or is a path of the machine, and
+// the flags that have different place-holders in different commands. A test of each program holds
+// it to nothing.
 func FaultsOfHelp(roots ...*cobra.Command) (faults []string) {
 	seen := map[string]string{}
 	var walk func(c *cobra.Command)

@@ -19,10 +19,11 @@ import (
 // Program is a command line.
 type Program struct {
 	Name string // before its messages
-	// Root makes the commands, whose output is set before help and completion are added: cobra keeps it there.
+	// Root makes the commands, whose output is set before help and completion are added: cobra
+	// keeps it there.
 	Root func(stdout, stderr io.Writer) *cobra.Command
-	// Status prints the error that a command returned, if there is one, and returns the exit status. wrote says that
-	// something was written to standard output.
+	// Status prints the error that a command returned, if there is one, and returns the exit
+	// status. wrote says that something was written to standard output.
 	Status func(err error, stderr io.Writer, wrote bool) int
 }
 
@@ -32,9 +33,9 @@ const (
 	exitUsage  = 2
 )
 
-// Main runs the program with the arguments of the process, and ends the process. Its context ends with SIGTERM, and with
-// an interrupt or SIGHUP that the process does not ignore: what a script starts in the background ignores the one, and
-// nohup the other.
+// Main runs the program with the arguments of the process, and ends the process. Its context ends
+// with SIGTERM, and with an interrupt or SIGHUP that the process does not ignore: what a script
+// starts in the background ignores the one, and nohup the other.
 func (p *Program) Main() {
 	if err := rlimit.Check(); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", p.Name, err)
@@ -54,8 +55,8 @@ func (p *Program) Main() {
 	os.Exit(p.Execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// Execute runs the program with arguments and returns the exit status. What cannot be written to standard output
-// fails a command that went well otherwise.
+// Execute runs the program with arguments and returns the exit status. What cannot be written to
+// standard output fails a command that went well otherwise.
 func (p *Program) Execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	out := plain.NewOutput(outfile.Impatient(ctx, stdout))
 	stderr = plain.NewWriter(outfile.Impatient(ctx, stderr))

@@ -51,9 +51,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// An interrupt ends a program, and a hang-up does, unless the process ignores them: as a script's background command or below nohup.
+// An interrupt ends a program, and a hang-up does, unless the process ignores them: as a script's
+// background command or below nohup.
 func TestIgnoredSignalsEndNothing(t *testing.T) {
-	// What is caught here is not ignored in a child, whatever nohup or a script has begun this test with.
+	// What is caught here is not ignored in a child, whatever nohup or a script has begun this test
+	// with.
 	caught := make(chan os.Signal, 1)
 	signal.Notify(caught, os.Interrupt, syscall.SIGHUP)
 	defer signal.Stop(caught)

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// ManCommand is the hidden command "man DIR", which writes the manual pages of a program: one for the program, one for each
-// command that its help shows.
+// ManCommand is the hidden command "man DIR", which writes the manual pages of a program: one for
+// the program, one for each command that its help shows.
 func ManCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "man DIR", Short: "Write the manual pages to a folder", Hidden: true,
@@ -126,7 +126,8 @@ func roffText(b *strings.Builder, text string) {
 	}
 }
 
-// roff escapes what roff reads as its own: backslashes, hyphens, and a dot or a quote at the beginning of a line.
+// roff escapes what roff reads as its own: backslashes, hyphens, and a dot or a quote at the
+// beginning of a line.
 func roff(s string) string {
 	lines := strings.Split(strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(s), "\n")
 	for i, l := range lines {

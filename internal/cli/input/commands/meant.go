@@ -19,7 +19,8 @@ func Meant(c *cobra.Command, word string, names []string) string {
 	return input.Suggest(word, names)
 }
 
-// MeantFlag says what was probably meant with a flag, --name, that c does not have: another of its flags, or a command that has it.
+// MeantFlag says what was probably meant with a flag, --name, that c does not have: another of its
+// flags, or a command that has it.
 func MeantFlag(c *cobra.Command, flag string) string {
 	var names []string
 	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
@@ -39,7 +40,8 @@ func MeantFlag(c *cobra.Command, flag string) string {
 	return fmt.Sprintf(" (it is a flag of %s)", strings.Join(have, ", "))
 }
 
-// MeantLong says what was probably meant where the error is that c has no such letter: a flag with one dash too few.
+// MeantLong says what was probably meant where the error is that c has no such letter: a flag with
+// one dash too few.
 func MeantLong(c *cobra.Command, err error) string {
 	var no *pflag.NotExistError
 	if !errors.As(err, &no) || len(no.GetSpecifiedShortnames()) < 2 {

@@ -6,8 +6,9 @@ import (
 	"syscall"
 )
 
-// ExceptOutputError removes from err what was caused by output, a failed write to standard output that has been reported already. It
-// returns nil when nothing else went wrong. Errors that name a file stay, also if the same full disk caused them.
+// ExceptOutputError removes from err what was caused by output, a failed write to standard output
+// that has been reported already. It returns nil when nothing else went wrong. Errors that name a
+// file stay, also if the same full disk caused them.
 func ExceptOutputError(err, output error) error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var rest []error

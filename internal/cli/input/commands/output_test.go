@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// The failure of the output is said once, and files that failed for the same cause are named all the same.
+// The failure of the output is said once, and files that failed for the same cause are named all
+// the same.
 func TestBesides(t *testing.T) {
 	output := &fs.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.ENOSPC}
 	later := &fs.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.ENOSPC}

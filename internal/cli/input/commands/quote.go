@@ -5,14 +5,16 @@ import (
 	"strings"
 )
 
-// Environment variables of a program with the command that it runs below, up to the program, as a shell reads it.
+// Environment variables of a program with the command that it runs below, up to the program, as a
+// shell reads it.
 const (
 	GuestVariable   = "RDMASIM_VM"   // of rdmasim vm, whose guest has it
 	SessionVariable = "RDMASIM_EXEC" // of rdmasim exec
 )
 
-// UpTo is the value of such a variable for a command line that ends with so many words of the program. Only the command itself knows
-// which these are: what looks like its flags behind the program is the program's.
+// UpTo is the value of such a variable for a command line that ends with so many words of the
+// program. Only the command itself knows which these are: what looks like its flags behind the
+// program is the program's.
 func UpTo(line []string, program int) string {
 	line = line[:max(len(line)-program, 0)]
 	if len(line) == 0 || line[len(line)-1] != "--" {
@@ -35,7 +37,8 @@ var (
 	shellWord   = regexp.MustCompile(`^((?:` + pieceOfWord.String() + `)+)(?: |$)`)
 )
 
-// Words are those of a text of Shell. Any other text is refused, for a shell might see more in it than words.
+// Words are those of a text of Shell. Any other text is refused, for a shell might see more in it
+// than words.
 func Words(text string) (words []string, ok bool) {
 	whole := text
 	for text != "" {

@@ -1,6 +1,7 @@
-// Package oracle checks the models of completions against what follows from the kernel's source: how many interrupts, arms, polls,
-// wake-ups and softirqs a burst takes on a machine without noise, and rules of budgets, missed events and worker pools. Tests run it,
-// and so does "conform mutants", for which a kernel that breaks a rule must fail here.
+// Package oracle checks the models of completions against what follows from the kernel's source:
+// how many interrupts, arms, polls, wake-ups and softirqs a burst takes on a machine without noise,
+// and rules of budgets, missed events and worker pools. Tests run it, and so does "conform
+// mutants", for which a kernel that breaks a rule must fail here.
 package oracle
 
 import (
@@ -18,8 +19,9 @@ import (
 
 const ns, us = sim.Nanosecond, sim.Microsecond
 
-// OSCosts and Costs are those of a Skylake server by which the estimates were made that the tests are compared with: assumed, or of
-// the sources that rdmasim run completions prints. No count depends on them.
+// OSCosts and Costs are those of a Skylake server by which the estimates were made that the tests
+// are compared with: assumed, or of the sources that rdmasim run completions prints. No count
+// depends on them.
 var (
 	OSCosts = os.Params{InterruptLatency: 350 * ns, IRQEntry: 250 * ns, IRQExit: 250 * ns, SoftirqEntry: 200 * ns, Tasklet: 150 * ns,
 		Jiffy: 4 * sim.Millisecond, SoftirqJiffies: 1, SoftirqRounds: 10, Wake: 700 * ns, WakeIdle: 800 * ns, IPI: 600 * ns, Switch: 1200 * ns,
@@ -40,7 +42,8 @@ type Rig struct {
 // mostEvents bounds a run: one that a broken rule keeps from ending fails.
 const mostEvents = 3_000_000
 
-// NewRig makes a machine of so many CPUs, each with a vector. missed: the driver reports missed events, and the device does not fire for them.
+// NewRig makes a machine of so many CPUs, each with a vector. missed: the driver reports missed
+// events, and the device does not fire for them.
 func NewRig(broken rule.Broken, cpus int, missed bool) *Rig {
 	return newRig(sim.Options{Seed: 1, Broken: broken, MaxEvents: mostEvents}, cpus, missed)
 }
@@ -134,8 +137,8 @@ func count(r *Rig, s *Seen) counted {
 	return c
 }
 
-// checkBursts holds the models of ib_core to what follows from its source for n completions that are visible when the interrupt
-// comes, and says what differs.
+// checkBursts holds the models of ib_core to what follows from its source for n completions that
+// are visible when the interrupt comes, and says what differs.
 func checkBursts(broken rule.Broken) (wrong []string) {
 	for _, model := range []kernel.PollContext{kernel.Interrupt, kernel.Softirq, kernel.Workqueue, kernel.UnboundWorkqueue} {
 		for _, n := range []int{1, 2, 15, 16, 17, 48, 100, 255} {

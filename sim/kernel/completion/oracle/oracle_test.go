@@ -19,8 +19,9 @@ func TestProbes(t *testing.T) {
 	}
 }
 
-// Estimates by hand, in microseconds from the instant at which the interrupted CPU has left its idle state: when the first handler starts,
-// and when the last one of n has ended, for handlers of 2.5 us. The estimates add rounded costs.
+// Estimates by hand, in microseconds from the instant at which the interrupted CPU has left its
+// idle state: when the first handler starts, and when the last one of n has ended, for handlers of
+// 2.5 us. The estimates add rounded costs.
 func TestEstimates(t *testing.T) {
 	for _, c := range []struct {
 		model       kernel.PollContext
@@ -31,7 +32,8 @@ func TestEstimates(t *testing.T) {
 		{kernel.Interrupt, 16, 1.1, 41.1}, {kernel.Softirq, 16, 1.3, 41.3}, {kernel.Workqueue, 16, 3.4, 43.4}, {kernel.UnboundWorkqueue, 16, 4.8, 44.8},
 	} {
 		_, s, _ := Burst(rule.Broken{}, c.model, c.n, 2500*time.Nanosecond)
-		// The estimates take 0.2 us for the poll, and nothing for the exit of the interrupt and the calls of handlers.
+		// The estimates take 0.2 us for the poll, and nothing for the exit of the interrupt and the
+		// calls of handlers.
 		zero := BurstAt + time.Duration(OSCosts.C1Exit/sim.Nanosecond)
 		polled := float64(c.n-2) * 0.07
 		first, last := float64(s.First-zero)/1e3-polled, float64(s.Last-zero)/1e3-polled-float64(c.n)*0.02

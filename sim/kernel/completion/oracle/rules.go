@@ -58,8 +58,9 @@ func checkDirect(broken rule.Broken) (wrong []string) {
 	return wrong
 }
 
-// checkSoftirqBudget: two CQs on one CPU are polled in turn, 256 completions each time, and a CQ that used its budget up is not armed.
-// The budget of the softirq is that of one CQ: it is raised again after each.
+// checkSoftirqBudget: two CQs on one CPU are polled in turn, 256 completions each time, and a CQ
+// that used its budget up is not armed. The budget of the softirq is that of one CQ: it is raised
+// again after each.
 func checkSoftirqBudget(broken rule.Broken) (wrong []string) {
 	r := NewRig(broken, 2, false)
 	var runs []string
@@ -98,12 +99,13 @@ func checkWorkBudget(broken rule.Broken) (wrong []string) {
 	return append(wrong, differs("interrupts", r.A.MSIs, uint64(1))...)
 }
 
-// checkMissed: no completion is left behind, whenever it comes, with a device that fires at once and with one that does not.
+// checkMissed: no completion is left behind, whenever it comes, with a device that fires at once
+// and with one that does not.
 func checkMissed(broken rule.Broken) (wrong []string) {
 	for _, p := range []kernel.PollContext{kernel.Interrupt, kernel.Softirq, kernel.Workqueue, kernel.UnboundWorkqueue} {
 		for _, reports := range []bool{false, true} {
-			// The second completion comes around the end of the first one's handler, so that some come between the
-			// last poll and the arm.
+			// The second completion comes around the end of the first one's handler, so that some
+			// come between the last poll and the arm.
 			for late := time.Duration(0); late < 400; late += 20 {
 				r, s := NewRig(broken, 2, reports), &Seen{}
 				var q kernel.CQ
@@ -127,8 +129,8 @@ func checkMissed(broken rule.Broken) (wrong []string) {
 	return wrong
 }
 
-// checkRequeue: an interrupt that comes while the work function runs queues the item again, which then runs without a wake-up, and the
-// CQ is never polled by two at once.
+// checkRequeue: an interrupt that comes while the work function runs queues the item again, which
+// then runs without a wake-up, and the CQ is never polled by two at once.
 func checkRequeue(broken rule.Broken) (wrong []string) {
 	for _, p := range []kernel.PollContext{kernel.Workqueue, kernel.UnboundWorkqueue} {
 		r, s := NewRig(broken, 4, false), &Seen{}
@@ -174,7 +176,8 @@ func checkSecondEvent(broken rule.Broken) (wrong []string) {
 	return append(wrong, differs("polls", r.A.Polls, uint64(2))...)
 }
 
-// checkSleepers: while a handler sleeps another worker of the CPU takes the next CQ, and the pool makes as many workers as it needs.
+// checkSleepers: while a handler sleeps another worker of the CPU takes the next CQ, and the pool
+// makes as many workers as it needs.
 func checkSleepers(broken rule.Broken) (wrong []string) {
 	const cqs = 6
 	r, most, at, n := NewRig(broken, 2, false), 0, 0, 0
@@ -194,7 +197,8 @@ func checkSleepers(broken rule.Broken) (wrong []string) {
 	return append(wrong, differs("handlers that sleep at once", most, cqs)...)
 }
 
-// checkEQ: an interrupt takes 128 events at most, and the rest raises another one. Each CQ is handled once.
+// checkEQ: an interrupt takes 128 events at most, and the rest raises another one. Each CQ is
+// handled once.
 func checkEQ(broken rule.Broken) (wrong []string) {
 	const cqs = 300
 	r, s := NewRig(broken, 2, false), &Seen{}
@@ -225,7 +229,8 @@ func checkLIFO(broken rule.Broken) (wrong []string) {
 	return append(wrong, differs("CPUs", len(slices.Compact(cpus)), 1)...)
 }
 
-// checkHandOver: a softirq that never has nothing to do goes to ksoftirqd, beside which a thread gets its turn.
+// checkHandOver: a softirq that never has nothing to do goes to ksoftirqd, beside which a thread
+// gets its turn.
 func checkHandOver(broken rule.Broken) (wrong []string) {
 	r, ran := NewRig(broken, 2, false), false
 	var q kernel.CQ
