@@ -1,6 +1,6 @@
-# make check   under a minute: build, formatting, vet, static checks, short unit tests, the suite on the simulator;
-#              no root, no network
-# make test    everything that CI runs; installs what it needs; on two cores 40 minutes of CPU time, 35 by the clock, with a warm build cache
+# make check   a minute, ten from empty caches: build, formatting, vet, static checks, short unit tests, the suite on the simulator;
+#              no root, no network but for modules
+# make test    everything that CI runs; installs what it needs; 50 minutes of CPU time on two cores, much less with a warm build cache
 # make soak    as long as you say (SOAK=1h): what takes long or is tried at random, see docs/soak.md
 # make validate  published figures beside ours; unit-full compares the same with docs/validate.md
 # make bench   engine and message path, each as a ratio to the bare engine
