@@ -116,11 +116,13 @@ func (t *channels) interrupt() {
 		}
 	}
 	for pid, l := range shared {
-		if candidates[pid] == 1 && othersMayTake(pid, l[0].tid) {
-			if t.look.signalled[l[0].id] < mostLooks {
+		if candidates[pid] == 1 {
+			switch r := receiverOf(l[0].tid, threadsOf(pid), stateOf); {
+			case r == nobody, r == unknown && t.look.signalled[l[0].id] < mostLooks:
 				continue
+			case r == unknown:
+				candidates[pid]++
 			}
-			candidates[pid]++
 		}
 		chooseFor(l, candidates[pid], over)
 	}
@@ -144,17 +146,41 @@ func chooseFor(l []calling, candidates int, over map[uint64]waitEnd) {
 	}
 }
 
-// othersMayTake reports whether a thread of the process that does not wait for an event may have
-// been given its signal, and has not come to take it: one that waits for a CPU or in a vfork.
-func othersMayTake(pid, except int) bool {
-	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/[0-9]*", pid))
-	for _, t := range threads {
-		tid, err := strconv.Atoi(filepath.Base(t))
-		if s := stateOf(tid); err == nil && tid != except && s.signalled && !s.asleep {
-			return true
+// receiver says which thread of a process a signal may have been given to.
+type receiver int
+
+const (
+	nobody     receiver = iota // it has been taken
+	thisThread                 // the one that waits, and no other
+	unknown                    // that, or one that runs, waits for a CPU or is in a vfork
+)
+
+// receiverOf finds out for which thread a signal is that is pending for the process of tid. It looks
+// at the others first: what one of them takes meanwhile, tid has no longer pending at the end.
+func receiverOf(tid int, threads []int, state func(tid int) threadState) receiver {
+	for _, other := range threads {
+		if other == tid {
+			continue
+		}
+		if s := state(other); s.signalled && !s.asleep {
+			return unknown
 		}
 	}
-	return false
+	if !state(tid).signalled {
+		return nobody
+	}
+	return thisThread
+}
+
+// threadsOf lists the threads of a process.
+func threadsOf(pid int) (tids []int) {
+	folders, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/[0-9]*", pid))
+	for _, f := range folders {
+		if tid, err := strconv.Atoi(filepath.Base(f)); err == nil {
+			tids = append(tids, tid)
+		}
+	}
+	return tids
 }
 
 // waitEnd is how a wait ends.
