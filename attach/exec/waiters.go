@@ -155,8 +155,9 @@ const (
 	unknown                    // that, or one that runs, waits for a CPU or is in a vfork
 )
 
-// receiverOf finds out for which thread a signal is that is pending for the process of tid. It looks
-// at the others first: what one of them takes meanwhile, tid has no longer pending at the end.
+// receiverOf finds the thread to which a signal that is pending for the process of tid was given.
+// It looks at the others first: a signal that one of them takes meanwhile is not pending for tid at
+// the end.
 func receiverOf(tid int, threads []int, state func(tid int) threadState) receiver {
 	for _, other := range threads {
 		if other == tid {
