@@ -102,8 +102,8 @@ func TestXRC(t *testing.T) {
 	needs(t, "ibv_xsrq_pingpong", "ib_send_bw", "ib_write_bw", "ib_read_lat", "ib_atomic_bw")
 	each(t, func(t *testing.T, u user) {
 		for i, cmd := range []string{
-			"ibv_xsrq_pingpong -g 0 -n 50", "ib_send_bw -c XRC -n 100 -x 3 -q 2",
-			"ibv_xsrq_pingpong -g 0 -n 50 -e", "ib_write_bw -c XRC -n 100 -x 3", "ib_read_lat -c XRC -n 100 -x 3", "ib_atomic_bw -c XRC -n 100 -x 3",
+			"ibv_xsrq_pingpong -g 0 -n 50", "ib_send_bw -F -c XRC -n 100 -x 3 -q 2",
+			"ibv_xsrq_pingpong -g 0 -n 50 -e", "ib_write_bw -F -c XRC -n 100 -x 3", "ib_read_lat -F -c XRC -n 100 -x 3", "ib_atomic_bw -F -c XRC -n 100 -x 3",
 		} {
 			if !u.runs(i, 2) {
 				continue

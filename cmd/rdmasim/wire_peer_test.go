@@ -129,14 +129,14 @@ func TestWirePeers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, c := range []wireCase{
-		{"ib_write_bw -s 65536 -n 100", "--loss 1%", "fault 1 (drop) has acted upon "},
+		{"ib_write_bw -F -s 65536 -n 100", "--loss 1%", "fault 1 (drop) has acted upon "},
 		{"ibv_rc_pingpong -g 0 -c -s 20000 -n 50", "--loss 1%", "fault 1 (drop) has acted upon "},
-		{"ib_send_lat -n 100", "--counters", "tx_packets_phy"},
-		{"ib_write_bw -R -q 2 -n 50", "", ", queue pair 0x"},
-		{"ib_read_bw -s 65536 -n 50", "", ", path MTU 4096"},
-		{"ib_atomic_bw -n 100", "", "the peer was perftest"},
-		{"ib_write_lat -n 50", "--set hca.log_max_qp=12", "the peer was perftest"},
-		{"ib_send_bw -b -c UD -s 1000 -n 50", "--allow 10.77.0.0/16", "the peer was perftest"},
+		{"ib_send_lat -F -n 100", "--counters", "tx_packets_phy"},
+		{"ib_write_bw -F -R -q 2 -n 50", "", ", queue pair 0x"},
+		{"ib_read_bw -F -s 65536 -n 50", "", ", path MTU 4096"},
+		{"ib_atomic_bw -F -n 100", "", "the peer was perftest"},
+		{"ib_write_lat -F -n 50", "--set hca.log_max_qp=12", "the peer was perftest"},
+		{"ib_send_bw -F -b -c UD -s 1000 -n 50", "--allow 10.77.0.0/16", "the peer was perftest"},
 		{"ibv_uc_pingpong -g 0 -c -n 50", "", "the peer was ibv_uc_pingpong at 10.77.0."},
 		{"ibv_ud_pingpong -g 0 -e -n 50", "", "the peer was ibv_ud_pingpong at 10.77.0."},
 		{"rping -V -v -C 10", "--loss 1%", "ping data: rdma-ping-9: JKLMN"},
