@@ -280,6 +280,8 @@ func (s *session) forward() (stop func()) {
 				if sig == syscall.SIGTERM || sig == syscall.SIGHUP {
 					s.asked.Store(true)
 					_ = unix.Kill(s.started.pid, sig.(syscall.Signal))
+					// A program that is stopped takes the signal now, as below timeout.
+					_ = unix.Kill(s.started.pid, unix.SIGCONT)
 					if late == nil { // timeout sends the same signal twice
 						late = time.After(grace)
 					}
