@@ -13,14 +13,14 @@ import (
 
 // Comparison is the difference between a result and an earlier one.
 type Comparison struct {
-	// Old is the file of the earlier run, and Differ what the two are not both of, such as the
-	// version.
+	// Old is the file of the earlier run. Differ names what the two runs do not have in common,
+	// such as the version.
 	Old    string   `json:"old"`
 	Differ []string `json:"differ"`
 	// Changes are the figures and words that differ, and Same is how many do not.
 	Changes []Change `json:"changes"`
 	Same    int      `json:"same"`
-	// Gone are rows of the earlier run alone, and New those of this one alone.
+	// Gone are rows that only the earlier run has, New those that only this one has.
 	Gone []string `json:"gone"`
 	New  []string `json:"new"`
 

@@ -231,7 +231,7 @@ type Placed struct {
 	Places []Place
 }
 
-// Places are those of the loads of a point of a request for a scenario; nil of an experiment.
+// Places returns the places of a scenario's loads at a point; nil for a named experiment.
 func (p *Prepared) Places(pt []Setting) ([]Place, error) {
 	if p.base == nil {
 		return nil, nil
@@ -249,7 +249,7 @@ func (p *Prepared) Places(pt []Setting) ([]Place, error) {
 	return all, nil
 }
 
-// Ran are the runs by which an experiment found its result.
+// Ran returns the runs from which an experiment made its result.
 func (p *Prepared) Ran(r *Result) []Placed {
 	var changed []string
 	for _, s := range p.over {

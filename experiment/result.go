@@ -1,5 +1,9 @@
 // Package experiment answers what-if questions: named experiments, scenarios that
 // are data, and sweeps.
+//
+// ParseScenario or OpenScenario reads a scenario, and studies.Find returns a named experiment.
+// Experiment.Execute runs either once, Prepare and Prepared.Run run the points of a sweep.
+// Result.Rows, Write and WriteFolder give the answer.
 package experiment
 
 import (

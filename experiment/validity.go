@@ -10,21 +10,21 @@ import (
 // Validity is what published figures say of a result: how far the simulator was off for loads like
 // its own.
 type Validity struct {
-	// Point is that point of a sweep, of Points that were looked at, which is least like what was
-	// validated.
+	// Points is how many points of a sweep were looked at, and Point the one of them that is least
+	// like what was validated.
 	Point  string `json:"point,omitempty"`
 	Points int    `json:"points,omitempty"`
-	// Factor is that within which a Share of published figures near to the load were predicted
+	// Factor: a Share of the published figures near to the load were predicted within this factor,
 	// without their own check. 0: no figure is near.
 	Factor float64 `json:"factor,omitempty"`
 	Share  float64 `json:"share"`
 	// Uncalibrated says that no figure is near since the timing of the profile is not calibrated.
 	Uncalibrated bool `json:"uncalibrated,omitempty"`
-	// Beyond says in what the load goes farther than all published figures of its kind; Factor is
-	// then that of figures which go farther than those of other checks.
+	// Beyond says in what the load goes farther than all published figures of its kind; Factor
+	// then comes from figures that themselves go farther than those of other checks.
 	Beyond []string `json:"beyond,omitempty"`
-	// Check is the nearest, as rdmasim validate numbers them, and Differs in what its load is
-	// unlike this one, the most important first.
+	// Check is the number of the nearest check of rdmasim validate. Differs says in what its load
+	// is unlike this one, the most important first.
 	Check    int      `json:"nearest_check"`
 	Title    string   `json:"nearest_check_title"`
 	Distance float64  `json:"distance"`

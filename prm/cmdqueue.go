@@ -35,7 +35,7 @@ const (
 	DeliveryDescriptor  CommandDelivery = 0x10
 )
 
-// RegisterWord reads a register of 32 bits at a place in BAR 0, and SetRegister stores one.
+// RegisterWord reads a register of 32 bits at a place in BAR 0, and SetRegisterWord stores one.
 func RegisterWord(b []byte) uint32 { return be32(b, 0) }
 
 // SetRegisterWord stores what RegisterWord reads.

@@ -3,7 +3,7 @@ package prm
 // AccessMode is the kind of translation, MKeyModePA and so on; its bits lie apart.
 func (m MKC) AccessMode() uint32 { return bits(m, 0x00, 28, 26)<<2 | bits(m, 0x00, 9, 8) }
 
-// SetAccessMode sets it.
+// SetAccessMode sets the access mode, whose bits lie apart.
 func (m MKC) SetAccessMode(v uint32) {
 	put(m, 0x00, 28, 26, v>>2)
 	put(m, 0x00, 9, 8, v&3)

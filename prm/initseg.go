@@ -22,5 +22,5 @@ const (
 // Set stores both words.
 func (t Timer) Set(v uint64) { putBE64(t, 0, v) }
 
-// TimerWord is one word as it is read.
+// TimerWord reads one word of the internal timer.
 func TimerWord(b []byte) uint32 { return be32(b, 0) }

@@ -102,7 +102,7 @@ func (h FlowHeaders) SetMACs(b []byte) {
 // NetWord is a word of 16 bits at the beginning of b, in network order, as headers have it.
 func NetWord(b []byte) uint16 { return be16(b, 0) }
 
-// AppendNetWord appends such a word.
+// AppendNetWord appends a word of 16 bits in network order.
 func AppendNetWord(b []byte, v uint16) []byte { return append(b, byte(v>>8), byte(v)) }
 
 // RQList is a list of the numbers of RQs, a word each.

@@ -270,7 +270,7 @@ func (h HeaderChange) SetLength(v uint32) { put(h, 0x00, 4, 0, v) }
 func (h HeaderChange) Data() uint32       { return be32(h, 0x04) }
 func (h HeaderChange) SetData(v uint32)   { putBE32(h, 0x04, v) }
 
-// HeaderCopy is one that takes the value from another field.
+// HeaderCopy is a header change that takes the value from another field.
 type HeaderCopy []byte
 
 func (h HeaderCopy) Type() uint32          { return bits(h, 0x00, 31, 28) }

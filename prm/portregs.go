@@ -133,5 +133,5 @@ var PortCounterNames = [...]struct {
 // Counter is a counter of the group that the register holds.
 func (p PPCNTReg) Counter(c PortCounter) uint64 { return be64(p, 8+int(c)) }
 
-// SetCounter sets it.
+// SetCounter sets a counter of the group that the register holds.
 func (p PPCNTReg) SetCounter(c PortCounter, v uint64) { putBE64(p, 8+int(c), v) }

@@ -37,7 +37,7 @@ const (
 // XLTOffset is the first unit to write, with UMRTranslationOffset; 48 bits.
 func (u UMRCtrlSegment) XLTOffset() uint64 { return uint64(be32(u, 16))<<16 | uint64(be16(u, 6)) }
 
-// SetXLTOffset sets it.
+// SetXLTOffset sets the first unit to write.
 func (u UMRCtrlSegment) SetXLTOffset(v uint64) {
 	putBE16(u, 6, uint16(v))
 	putBE32(u, 16, uint32(v>>16))

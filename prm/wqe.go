@@ -123,5 +123,5 @@ const AVBaseSegmentSize = 16
 // Q_Key.
 func DCKey(a AVSegment) uint64 { return be64(a, 0) }
 
-// SetDCKey sets it.
+// SetDCKey sets the access key that DCKey returns.
 func SetDCKey(a AVSegment, v uint64) { putBE64(a, 0, v) }

@@ -170,7 +170,7 @@ func (u UMRRepeatBlock) SetRepeatCount(v uint32) { putBE32(u, 8, v) }
 func (u UMRRepeatBlock) Pieces() uint16          { return be16(u, 14) }
 func (u UMRRepeatBlock) SetPieces(v uint16)      { putBE16(u, 14, v) }
 
-// UMRRepeatEntry is a piece of such a layout.
+// UMRRepeatEntry is a piece of an interleaved layout (UMRRepeatBlock).
 type UMRRepeatEntry []byte
 
 func (u UMRRepeatEntry) Stride() uint16        { return be16(u, 0) }

@@ -376,8 +376,9 @@ type QP interface {
 	Modify(t Thread, attr *QPAttr, mask QPAttrMask) error
 	// Query is ibv_query_qp. A driver may fill more attributes than mask names.
 	Query(t Thread, mask QPAttrMask) (QPAttr, QPInitAttr, error)
-	// PostSend posts the requests in order. On an error, bad is the index of the
-	// first that was not posted; those before it were.
+	// PostSend is ibv_post_send: it posts the requests in order. On an error, bad is the index of
+	// the first that was not posted; those before it were. With libmlx5, ENOMEM: the queue is full,
+	// or there are too many SGEs or too much inline data; EINVAL: the opcode.
 	PostSend(t Thread, wrs []SendWR) (bad int, err error)
 	// PostRecv is ibv_post_recv; bad is as in PostSend. ENOMEM: the queue is full; EINVAL: too many
 	// SGEs.

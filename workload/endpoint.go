@@ -7,7 +7,7 @@ import (
 )
 
 // Endpoint is a process with an open device, and reliable connections to other endpoints, for
-// programs that are no loads.
+// programs that are not loads.
 type Endpoint struct {
 	Proc verbs.Process
 	PD   verbs.PD

@@ -13,16 +13,16 @@ import (
 type Failure struct {
 	Load string
 	At   time.Duration // by the clock of threads
-	What string        // unless it was a completion in error:
-	// Status and VendorErr are those of the completion, Request says of what, and Transmissions is
-	// how often that was sent: 0 where nothing can tell.
+	What string        // what ended the load; empty for a completion in error
+	// Status and VendorErr are those of the completion in error, Request names its request, and
+	// Transmissions is how often that was sent: 0 where nothing can tell.
 	Status        verbs.WCStatus
 	VendorErr     uint32
 	Request       string
 	Transmissions int
 }
 
-// Error says when what ended the load.
+// Error says what ended the load, and when.
 func (f *Failure) Error() string {
 	what := f.What
 	if f.Status != verbs.WCSuccess {

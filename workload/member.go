@@ -69,7 +69,8 @@ type Attempts struct {
 	MTU                                      verbs.MTU
 }
 
-// Tries sets them for the next Connect. Without it they are those of a load that names none.
+// Tries sets timeouts, retries and MTU for the next Connect. Without it they are the defaults of a
+// Load.
 func (q *Queue) Tries(a Attempts) {
 	q.l.AckTimeout, q.l.RetryCnt, q.l.RNRRetry, q.l.MinRNRTimer, q.l.MTU = &a.Timeout, &a.RetryCnt, &a.RNRRetry, &a.MinRNRTimer, a.MTU
 }

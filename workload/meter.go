@@ -148,7 +148,8 @@ func confidence(all [parts]batch) float64 {
 	return HalfOfQuarters(delivered) / mean
 }
 
-// Quarters is how many parts of its time or messages the interval of a figure is made from.
+// Quarters is the number of equal parts of a load's measured time, or of its messages, from which
+// the confidence interval of a figure is computed.
 const Quarters = parts
 
 // HalfOfQuarters is half the width of the 95 % confidence interval of the mean of the figures of

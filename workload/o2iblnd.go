@@ -15,11 +15,11 @@ import (
 // hypothetical, since ib_core has no such context.
 var O2IBModels = []string{"legacy", "irq-inline", "direct", "softirq", "workqueue", "unbound"}
 
-// O2IBDesigns are others: legacy-16 takes up to 16 completions at a time and wakes no other thread
-// before it handles them, as Lustre's efalnd does; in softirq-threads ib_core's softirq hands each
-// completion to legacy's threads, as a patch for o2iblnd planned; fanout queues a work item on
-// every CPU of the partition for each event, and each takes one completion at a time until there is
-// none, as Lustre's kfilnd does.
+// O2IBDesigns are designs beside O2IBModels: legacy-16 takes up to 16 completions at a time and
+// wakes no other thread before it handles them, as Lustre's efalnd does; in softirq-threads
+// ib_core's softirq hands each completion to legacy's threads, as a patch for o2iblnd planned;
+// fanout queues a work item on every CPU of the partition for each event, and each takes one
+// completion at a time until there is none, as Lustre's kfilnd does.
 var O2IBDesigns = []string{"legacy-16", "softirq-threads", "fanout"}
 
 var pollContexts = map[string]kernel.PollContext{"irq-inline": kernel.Interrupt, "direct": kernel.Direct, "softirq": kernel.Softirq,
@@ -53,8 +53,8 @@ type O2IB struct {
 	Merged bool
 	// Moderate: DIM, for the models of ib_core.
 	Moderate bool
-	// Handle is the CPU time of a completion, and Turnaround the time until the next one of its
-	// message's successor arrives.
+	// Handle returns the CPU time of a completion, and Turnaround the time from the end of its
+	// handler until the completion of the connection's next message arrives.
 	Handle, Turnaround func(conn int) time.Duration
 	// Receives says whose receive queue a message takes its buffer from: of its own "connection",
 	// or an SRQ of the "vector" or the "device". Its lock is taken when the completion is polled,
@@ -173,7 +173,7 @@ func (o *O2IB) Check(h kernel.Host) error {
 	return nil
 }
 
-// Start sets the load up and sends the first messages, which complete their turnaround after that.
+// Start sets the load up and sends the first messages, which complete one turnaround later.
 func (o *O2IB) Start(h kernel.Host) error {
 	if err := o.Check(h); err != nil {
 		return err

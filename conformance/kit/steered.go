@@ -9,9 +9,9 @@ import (
 )
 
 // Steered is a raw packet QP that sends, and others, in another context of the same port, to which
-// rules may lead: a device gives no packet back to the context that sent it. Of rules of priority 0
-// it has one of its own, for a packet that comes to all receivers and tells them that what was sent
-// before it has arrived.
+// rules may lead: a device gives no packet back to the context that sent it. Each receiver has
+// one rule of priority 0 from the start, for a marker packet that comes to all of them after what
+// was sent before it.
 type Steered struct {
 	From   *QP
 	To     []*Receiver
@@ -90,8 +90,8 @@ func (s *Steered) Send(c *spec.C, packets ...[]byte) {
 	ExpectSuccess(c, s.From.SendCQ, len(packets))
 }
 
-// Arrived returns what has come to each receiver since the last call. It reports false if the
-// packet that ends it did not come to all.
+// Arrived sends the marker packet and returns what has come to each receiver between it and the one
+// before. It reports false if the marker did not come to all.
 func (s *Steered) Arrived(c *spec.C) (got [][]Received, whole bool) {
 	s.Send(c, s.marker)
 	whole = true

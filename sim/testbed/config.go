@@ -2,6 +2,9 @@
 // verbs.Testbed whose programs are coroutines on simulated cores. It is also the
 // place for what a tester does from outside: captures, a log of register writes,
 // faults of the bus, the rules of the wire, the end of processes.
+//
+// A program opens one with New(Default(p)), where p is from profile.Load, and runs its body in
+// Testbed.Run.
 package testbed
 
 import (

@@ -13,8 +13,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Outside joins a testbed of one host with one device to something else than other hosts, whose
-// time is not virtual.
+// Outside joins a testbed of one host with one device to something whose time is not virtual, in
+// place of other hosts.
 type Outside struct {
 	// Identity is the device's, and Address the only address of its interface.
 	Identity hca.Identity
@@ -46,8 +46,8 @@ func (c *Config) checkOutside() error {
 	return nil
 }
 
-// Go starts a thread of the process that Start made, between runs of the engine: somebody outside
-// has work for it.
+// Go starts a thread of the process that Start made, between runs of the engine, when somebody
+// outside has work for it.
 func (tb *Testbed) Go(name string, body func(verbs.Thread)) {
 	tb.main.start(name, tb.hosts[0].core(), body)
 }
