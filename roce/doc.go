@@ -3,7 +3,8 @@
 // opcode table, the codes inside the headers, the two CRCs, and pooled frames
 // that are built from a per-QP template and decoded without allocation.
 //
-// It holds formats and arithmetic only: no state machines, no time, no devices.
+// It holds formats and arithmetic only: no state machines, no time, no devices. Package
+// roce/oracle judges captures, roce/ladder draws them, and roce/fault scripts faults.
 // Layouts follow the headers of the Linux InfiniBand stack (ib_pack.h, ib_hdrs.h,
 // the rxe and qib drivers) and are checked against captures of a Soft-RoCE in
 // fixtures/captures.
