@@ -44,7 +44,7 @@ func newWire() *cobra.Command {
 		Use:   "wire FILE.pcap|-",
 		Short: "Judge a capture by the rules of the transport",
 		Long: "wire reads a capture and judges PSNs, acknowledgements, NAKs, retries, READ responses and atomics by numbered rules.\n" +
-			"It reads pcap and pcapng, also in gzip, of Ethernet (with any number of VLAN tags), InfiniBand, \"tcpdump -i any\" (SLL and\n" +
+			"It reads pcap and pcapng, also gzip-compressed, of Ethernet (with any number of VLAN tags), InfiniBand, \"tcpdump -i any\" (SLL and\n" +
 			"SLL2) and raw IP; - is the standard input. It sorts frames that are up to 1 ms out of order by their time stamps, counts\n" +
 			"a frame that two interfaces have seen once, and judges the headers of frames that were cut.\n" +
 			"A rule that needs a value which the capture does not show reports nothing, unless a flag gives the value. The exit status\n" +
