@@ -147,7 +147,7 @@ func TestInterruptedBeforeTheStart(t *testing.T) {
 func TestStoppedBeforeTheStart(t *testing.T) {
 	canListen(t)
 	for range 200 { // how long the child is there depends on the machine
-		run, out := users()[0].start(t, "--", "true")
+		run, out := users()[0].start(t, "-grace", "1h", "--", "true")
 		over := make(chan error, 1)
 		go func() { over <- run.Wait() }()
 		if !stopChild(run.Process.Pid, over) {
