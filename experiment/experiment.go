@@ -38,11 +38,11 @@ type Experiment struct {
 	Plots   []chart.Plot
 	// Drawings are the names of pictures that Run may add to its result.
 	Drawings []string
-	// Many says that Run makes more than one run. With Timeline it writes --trace by itself all the
-	// same.
+	// Many says that Run makes more than one run. With Timeline it nevertheless writes --trace
+	// itself.
 	Many, Timeline bool
-	// Brief are settings with which --sensitivity runs it, where they leave out what takes long and
-	// shows nothing else.
+	// Brief are settings with which --sensitivity runs it: they leave out runs that take long and
+	// show nothing more.
 	Brief map[string]string
 	// Confirms says that it runs again what --confirm asks for.
 	Confirms bool

@@ -155,10 +155,10 @@ func (p Place) size(axis string) float64 {
 	return math.Ceil(p.Sizes["registered"] / float64(page))
 }
 
-// Beyond says in what a load goes more than twice as far as all others of its kind of verb, or a
-// way that none of them goes, such as "pages (5242880, at most 10240)" or "on_demand (explicit, in
-// none)". Those of its profile count; if there are none, the load goes beyond them in its profile,
-// and those of all profiles count.
+// Beyond names the axes on which a load goes more than twice as far as all others of its kind of
+// verb, or has a word that none of them has, such as "pages (5242880, at most 10240)" or "on_demand
+// (explicit, in none)". It compares the load with those of its profile; if there are none, it names
+// the profile and compares the load with those of all profiles.
 func (p Place) Beyond(others []Place) (all []string) {
 	alike := slices.DeleteFunc(slices.Clone(others), func(q Place) bool { return p.kind() != "" && q.kind() != "" && p.kind() != q.kind() })
 	own := slices.DeleteFunc(slices.Clone(alike), func(q Place) bool { return p.Words["profile"] != q.Words["profile"] })

@@ -37,9 +37,9 @@ type EventChannel interface {
 	// (0: RC). context is the user's own value. EINVAL: there is no such port space.
 	CreateID(t Thread, ps PortSpace, typ QPType, context any) (CMID, error)
 	// GetEvent is rdma_get_cm_event: it waits up to timeout for the oldest event. EAGAIN: none has
-	// come (a timeout of 0 is a channel with O_NONBLOCK). EINTR: a signal came first. A REP makes
-	// the library bring the QP of an id to RTS and answer; what the program gets is CMEstablished
-	// then, or CMConnectError.
+	// come (a timeout of 0 is a channel with O_NONBLOCK). EINTR: a signal came first. When a REP
+	// comes, the library brings the id's QP to RTS and answers; the program gets CMEstablished, or
+	// CMConnectError.
 	GetEvent(t Thread, timeout time.Duration) (*CMEvent, error)
 	// Readable is poll of the channel's descriptor: whether GetEvent would return at once.
 	Readable(t Thread) bool
@@ -85,30 +85,30 @@ type CMID interface {
 	ResolveRoute(t Thread, timeout time.Duration) error
 	// QueryPath returns the path records of the id: one, when the route is resolved.
 	QueryPath(t Thread) ([]PathRecord, error)
-	// CreateQP is rdma_create_qp: pd nil is the library's own. The QP is in INIT then, a UD QP in
+	// CreateQP is rdma_create_qp: pd nil is the library's own. The new QP is in INIT, a UD QP in
 	// RTS.
 	CreateQP(t Thread, pd PD, attr QPInitAttr) (QP, error)
 	// DestroyQP is rdma_destroy_qp.
 	DestroyQP(t Thread) error
 	// InitQPAttr is rdma_init_qp_attr: what ModifyQP needs to bring the id's QP to a state.
 	InitQPAttr(t Thread, state QPState) (QPAttr, QPAttrMask, error)
-	// Connect is rdma_connect; nil: what the device can do, and retry counts of 7.
+	// Connect is rdma_connect; p nil: the device's maxima, and retry counts of 7.
 	Connect(t Thread, p *ConnParam) error
 	// Listen is rdma_listen. Backlog 0: the system's limit.
 	Listen(t Thread, backlog int) error
-	// Accept is rdma_accept; nil: as the request has it.
+	// Accept is rdma_accept; p nil: the values of the request.
 	Accept(t Thread, p *ConnParam) error
 	// Reject is rdma_reject.
 	Reject(t Thread, private []byte) error
-	// Establish is rdma_establish: the end of a connection by an id without QP, after
+	// Establish is rdma_establish: it completes the connection of an id without a QP, after
 	// CMConnectResponse.
 	Establish(t Thread) error
 	// Disconnect is rdma_disconnect: the QP of the id goes to ERR, then DREQ or DREP leaves.
 	Disconnect(t Thread) error
 	// Notify is rdma_notify: an asynchronous event of the QP, EventCommEst or EventPathMig.
 	Notify(t Thread, ev EventType) error
-	// JoinMulticast is rdma_join_multicast_ex. CMMulticastJoin or CMMulticastError follows; by the
-	// first the library attaches the id's QP to the group, if there is one.
+	// JoinMulticast is rdma_join_multicast_ex. CMMulticastJoin or CMMulticastError follows; at
+	// CMMulticastJoin the library attaches the id's QP, if it has one, to the group.
 	JoinMulticast(t Thread, group netip.Addr, flags MulticastFlags, context any) error
 	// LeaveMulticast is rdma_leave_multicast. EADDRNOTAVAIL: the id has not joined the group.
 	LeaveMulticast(t Thread, group netip.Addr) error

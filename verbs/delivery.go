@@ -6,9 +6,9 @@ import "time"
 // arrived, packet by packet. A program learns only of whole messages, by their completions, which
 // come later.
 type DeliveryMeter interface {
-	// DeliveriesAt calls read at time at of the threads' clock, which must not be past. of returns
-	// what has by then arrived at QP qpn of the host's first device; ok is false if there is no
-	// such QP.
+	// DeliveriesAt calls read when the threads' clock reaches at, which must not be past. The
+	// function of returns what has arrived by then at QP qpn of the host's first device; ok is
+	// false if there is no such QP.
 	DeliveriesAt(at time.Duration, read func(of func(host int, qpn uint32) (d Delivered, ok bool)))
 }
 

@@ -7,7 +7,7 @@ type FlowType uint32
 const (
 	FlowNormal           FlowType = 0 // packets that match the specs
 	FlowAllDefault       FlowType = 1 // packets that no other rule takes
-	FlowMulticastDefault FlowType = 2 // those of them that are sent to groups
+	FlowMulticastDefault FlowType = 2 // packets to multicast groups that no other rule takes
 	FlowSniffer          FlowType = 3 // all packets of the port
 )
 

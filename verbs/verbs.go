@@ -5,8 +5,13 @@
 // Errors of the control path and of posting are the errno that the real stack
 // returns, wrapped with context: errors.As finds a syscall.Errno, ErrnoOf gets it.
 //
-// The interfaces grow. An implementation embeds the matching Unimplemented type,
-// whose methods return EOPNOTSUPP.
+// A program begins in a Thread, which testbed.Testbed.Run on the simulator or spec.C gives it:
+// Process.Devices, Device.Open, then Context.AllocPD and CreateCQ, PD.CreateQP, QP.Modify,
+// QP.PostSend and CQ.Poll. Further threads come from Process.Start, never from a go statement,
+// because a call belongs to the thread that it names.
+//
+// The interfaces grow. An implementation embeds the matching Unimplemented type, whose methods
+// return EOPNOTSUPP.
 package verbs
 
 import "time"

@@ -54,7 +54,7 @@ const (
 	WireDuplicate            // it arrives twice
 	WireMark                 // it arrives marked "congestion experienced" (ECN)
 	WireTruncate             // only its first Keep bytes arrive
-	WireSpoil                // the bytes of Edits are changed and the ICRC is left as it was: it is right only if it covers none of them
+	WireSpoil                // the bytes of Edits are changed and the ICRC stays, which is right only if it covers none of these bytes
 )
 
 // WireRule picks frames of RoCE and says what happens to them. A field without its Match bit

@@ -72,8 +72,8 @@ func (s *Started) watch() {
 }
 
 // Delivered is how many bytes of payload the queue pairs of the load have brought to their end by
-// an instant that of belongs to; false of loads without payload or of atomics, and where a queue
-// pair cannot be read.
+// the instant at which of is called; ok is false for loads without payload, for atomics, and where
+// a queue pair cannot be read.
 func (s *Started) Delivered(of func(host int, qpn uint32) (verbs.Delivered, bool)) (bytes uint64, ok bool) {
 	atomic := slices.ContainsFunc(s.l.Mix, func(m Mix) bool { return m.Verb == CmpSwap || m.Verb == FetchAdd })
 	if s.l.Churn != "" || s.l.Payload == 0 || atomic {

@@ -1,6 +1,9 @@
-// Package workload holds loads as programs against verbs: message-rate and
-// latency loads like those of perftest and of the public benchmarks on thread
-// domains and completion sharing. A load does not know whether a simulator or a device runs it.
+// Package workload holds loads as programs against verbs: message-rate and latency loads like those
+// of perftest and of the public benchmarks on thread domains and completion sharing. A load does
+// not know whether a simulator or a device runs it.
+//
+// Build opens the devices and objects of a Load on a testbed, and Started.Go runs it and returns a
+// Result. Package experiment runs loads from scenario files.
 package workload
 
 import (
@@ -110,8 +113,8 @@ type Load struct {
 	OnDemand   OnDemand
 	OnDemandAt End
 	Cold       bool
-	// Memory is the kind under the regions, at the ends named by MemoryAt: the host's own is
-	// allocated there otherwise.
+	// Memory is the kind of memory under the regions at the ends named by MemoryAt; other ends use
+	// the host's own.
 	Memory   verbs.MemoryKind
 	MemoryAt End
 	// BothWays: the target posts the same mix on the same queue pairs. It is not measured.
@@ -278,8 +281,8 @@ type ThreadResult struct {
 	// a duration it ends for the thread with its last message.
 	Delivered  float64
 	Begin, End time.Duration
-	// Full is when the thread's windows had been full once, or 0. Until then it posts and polls
-	// nothing.
+	// Full is when the thread had filled its windows for the first time; 0: never. Until then it
+	// only posts, and does not poll.
 	Full        time.Duration
 	Latency     []time.Duration
 	Register    verbs.BFReg // of its first QP

@@ -33,8 +33,8 @@ func OpenMember(t verbs.Thread, host verbs.Host, calls XRCCalls) (*Member, error
 	})
 }
 
-// Do runs f in a thread of the process and waits for it: verbs.ErrProcessDied when the process ends
-// before.
+// Do runs f in a thread of the process and waits for it: verbs.ErrProcessDied if the process ends
+// first.
 func (m *Member) Do(t verbs.Thread, name string, f func(t verbs.Thread) error) error {
 	return in(t, m.Proc, name, f)
 }

@@ -57,9 +57,9 @@ type O2IB struct {
 	// handler until the completion of the connection's next message arrives.
 	Handle, Turnaround func(conn int) time.Duration
 	// Receives says whose receive queue a message takes its buffer from: of its own "connection",
-	// or an SRQ of the "vector" or the "device". Its lock is taken when the completion is polled,
-	// for an SRQ, and when the buffer is posted again, for PostReceive each. Empty: both belong to
-	// Handle.
+	// or an SRQ of the "vector" or the "device". The queue's lock is taken for PostReceive when the
+	// buffer is posted again and, if it is an SRQ, also when the completion is polled. Empty:
+	// Handle includes both.
 	Receives    string
 	PostReceive time.Duration
 	// Stop ends the traffic; 0: each message is sent once.

@@ -172,8 +172,8 @@ func (s *Started) measure(begin, long time.Duration) {
 	}
 }
 
-// Measured is the measured time of a load that has begun; end is 0 if that is when the load is
-// complete.
+// Measured is the measured time of a load that has begun; end is 0 if the measured time ends when
+// the load is complete.
 func (s *Started) Measured() (begin, end time.Duration) { return s.begin(), s.stop() }
 
 // begin and stop are the measured time; stop is 0 if that ends when the load is complete.

@@ -8,7 +8,7 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// XRCCalls is by which calls programs make, share and give back XRC target QPs. Kernels of
+// XRCCalls says by which calls programs make, share and give back XRC target QPs. Kernels of
 // different times have different ones.
 type XRCCalls uint8
 

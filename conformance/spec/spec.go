@@ -1,7 +1,7 @@
-// Package spec is what a conformance case is written against: a case has an ID of
-// the catalogue and a body, and the body gets a C, which holds a thread, a testbed
-// and the checks. It knows nothing of what runs below: a case asks for a capability,
-// never for a backend.
+// Package spec is what a conformance case is written against: a case has an ID of the catalogue and
+// a body, and the body gets a C, which holds a thread, a testbed and the checks. It knows nothing
+// of what runs below: a case asks for a capability, never for a backend. Package conformance runs
+// cases on a Target, and its catalogue has the source of each case's rule.
 //
 // A check records what was seen as an observation and, when it does not hold, ends
 // the case. Reports compare observations, so their steps are named alike on every

@@ -9,7 +9,7 @@ import (
 // Wrap inserts something between the units of each device. A nil member leaves the units joined
 // directly.
 type Wrap struct {
-	// Function stands before the device's face: registers and commands.
+	// Function stands in front of the device's interface to the host: registers and commands.
 	Function func(pcie.Function) pcie.Function
 	// Bus stands before the host's memory and interrupts.
 	Bus func(pcie.Bus) pcie.Bus
