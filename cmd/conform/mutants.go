@@ -54,8 +54,8 @@ func newMutants() *cobra.Command {
 			"--matrix runs every case on each mutant. Each case of strength E or S must kill a mutant, or fixtures/mutants/rows.yaml\n" +
 			"must say why it does not. With --every 10 it runs only a fixed tenth of the pairs that kill in the committed matrix, and\n" +
 			"one pair of each case; these must still kill.\n" +
-			"Exit status: 0 every mutant is killed or explained in fixtures/mutants/survivors.yaml, 1 a mutant is neither, or is both,\n" +
-			"or a case kills none and is not explained, or kills one and is, 2 wrong usage, 130 interrupted.",
+			"Exit status: 0 every mutant is killed or explained in fixtures/mutants/survivors.yaml, 1 a mutant is neither or both,\n" +
+			"or with --matrix a case that kills none has no reason in rows.yaml or one that kills has, 2 wrong usage, 130 interrupted.",
 		Example: "  conform mutants\n  conform mutants --filter RC,'mr-*' --report mutants.json\n  conform mutants --matrix --every 10\n" +
 			"  conform mutants --matrix --label-filter RC-034 --update fixtures/mutants/matrix.json\n  conform mutants --list",
 		Args: func(_ *cobra.Command, args []string) error {

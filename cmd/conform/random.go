@@ -64,7 +64,7 @@ func newRandom() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return runRandom(cmd, o) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.target, "target", "sim,hw", "sim,hw compares two; sim (with two profiles or a mutant: compares) and hw are judged alone")
+	f.StringVar(&o.target, "target", "sim,hw", "sim,hw: compare the two; sim or hw: judge one alone (sim with two profiles or a mutant: compare these)")
 	f.StringSliceVar(&o.profiles, "profile", []string{simulator.DefaultProfile}, "`PROFILES` of the simulated device, by name or path of a file that ends in .yaml: one, or two that are compared")
 	f.StringVar(&o.mutant, "mutant", "", "compare the simulator with a simulator that breaks this rule (conform mutants --list)")
 	f.IntVar(&o.programs, "programs", 200, "number of programs to draw")

@@ -30,7 +30,7 @@ var refused = [...]Refusal{
 	{"regions of a DMA-BUF that programs cannot map, such as of most GPUs: only the driver that exports it knows its pages", syscall.EOPNOTSUPP, "ibv_reg_dmabuf_mr fails"},
 	{"device memory for steering, operations on device memory by stores", syscall.EOPNOTSUPP, "mlx5dv_alloc_dm, mlx5dv_dm_map_op_addr fail"},
 	{"memory regions and queues of a child process on a context that its parent opened", syscall.EOPNOTSUPP, "ibv_reg_mr and others fail in the child"},
-	{"umad", syscall.ENOENT, "there is no such device file"},
+	{"umad on Ethernet", syscall.ENOENT, "there is no such device file"},
 }
 
 // Refused lists what is not available to programs.
