@@ -437,8 +437,12 @@ func TestProcessesWithoutTheirMainThreadEnd(t *testing.T) {
 				}
 			}
 			_ = run.Wait()
-			if !timer.Stop() || run.ProcessState.ExitCode() != c.status {
-				t.Errorf("%s: status %d, want %d, within %v:\n%s", c.name, run.ProcessState.ExitCode(), c.status, soon, out)
+			status := run.ProcessState.ExitCode()
+			if c.signal == unix.SIGKILL && c.args != nil && status == 7 {
+				status = c.status // the program, which ends when it is ready, was first
+			}
+			if !timer.Stop() || status != c.status {
+				t.Errorf("%s: status %d, want %d, within %v:\n%s", c.name, status, c.status, soon, out)
 			}
 			if !inTime(func() bool { return len(withThreads("READY="+ready)) == 0 }) {
 				left := withThreads("READY=" + ready)
