@@ -141,7 +141,7 @@ func aboveMTU(c *spec.C) {
 		c.Equal("packets", len(kit.PacketsTo(packets, peer.QPN)), 0)
 	}
 	q := e.NewUD(c)
-	packets := kit.Tap(c, func() {
+	packets := tapArriving(c, peer, func() {
 		c.Status("as long as the MTU", q.PostAndPoll(c, kit.Datagram(2, ah, peer.QPN, mem.SGE(0, most))), verbs.WCSuccess)
 	})
 	c.Equal("packets of a datagram as long as the MTU", len(kit.PacketsTo(packets, peer.QPN)), 1)
@@ -236,7 +236,7 @@ func classAndHops(c *spec.C) {
 	for _, tc := range []struct{ class, hops uint8 }{{0, 64}, {0x20, 1}, {0xb8, 255}, {0xfc, 33}} {
 		way.GRH.TrafficClass, way.GRH.HopLimit = tc.class, tc.hops
 		ah := e.CreateAH(c, way)
-		packets := kit.Tap(c, func() {
+		packets := tapArriving(c, peer, func() {
 			c.Status("send", q.PostAndPoll(c, kit.Datagram(1, ah, peer.QPN, mem.SGE(0, 8))), verbs.WCSuccess)
 		})
 		sent := kit.PacketsTo(packets, peer.QPN)
@@ -250,4 +250,14 @@ func classAndHops(c *spec.C) {
 		c.Equal("traffic class", sent[0].TrafficClass(), tc.class)
 		c.True(fmt.Sprintf("hop limit %d", tc.hops), hops == tc.hops, "%d, want %d", hops, tc.hops)
 	}
+}
+
+// tapArriving taps what body sends to the peer, which is one datagram, until it has arrived: its
+// completion may come before its frame is on the wire.
+func tapArriving(c *spec.C, peer *kit.OtherQP, body func()) []kit.Packet {
+	peer.Recv(c, peer.Process.Buffer(c, 8192, kit.AllAccess, 0), 1)
+	return kit.Tap(c, func() {
+		body()
+		peer.Process.AwaitStatuses(c, 1, kit.CompletionTimeout)
+	})
 }
