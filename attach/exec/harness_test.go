@@ -251,8 +251,8 @@ func (u user) start(t *testing.T, args ...string) (*osexec.Cmd, *bytes.Buffer) {
 
 // command is a session that is not started yet.
 func (u user) command(args ...string) *osexec.Cmd {
-	// /proc/self/exe: an ordinary user may not walk to the folder of the test binary.
 	mustForce(args)
+	// /proc/self/exe: an ordinary user may not walk to the folder of the test binary.
 	c := osexec.Command("/proc/self/exe", append([]string{runArg}, args...)...)
 	c.Dir = "/"
 	if int(u.id) != os.Geteuid() {

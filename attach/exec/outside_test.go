@@ -98,18 +98,21 @@ func twoSessions(serverFlags, server, clientFlags, client string) error {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- s.Wait() }()
-	// A client that comes before its server ends at once, and is started again. One that fails once
-	// the server has begun is followed by some that find none: its output tells why, not theirs.
-	var first []byte
+	// A client that comes before its server ends at once, and is started again. If one fails that met
+	// the server, its output tells why, and not that of the next, which finds none.
+	var met []byte
 	for begin := time.Now(); ; time.Sleep(200 * time.Millisecond) {
 		b, err := session(clientFlags, client).CombinedOutput()
-		if err != nil && !bytes.Contains(b, []byte("connect to")) && first == nil {
-			first = b
+		switch {
+		case err != nil && met != nil:
+			b = met
+		case err != nil && !bytes.Contains(b, []byte("connect to")):
+			met = b
 		}
 		select {
 		case status := <-ended:
 			if err != nil || status != nil {
-				return fmt.Errorf("the client: %w\n%s\nbefore it: %s\nthe server: %w\n%s", err, b, first, status, out.Bytes())
+				return fmt.Errorf("the client: %w\n%s\nthe server: %w\n%s", err, b, status, out.Bytes())
 			}
 			fmt.Printf("client:\n%s\nserver:\n%s\n", b, out.Bytes())
 			return nil
@@ -122,7 +125,7 @@ func twoSessions(serverFlags, server, clientFlags, client string) error {
 		}
 		if time.Since(begin) > soon {
 			_ = s.Process.Kill()
-			return fmt.Errorf("the client: %w\n%s\nbefore it: %s\nthe server: %w\n%s", err, b, first, <-ended, out.Bytes())
+			return fmt.Errorf("the client: %w\n%s\nthe server: %w\n%s", err, b, <-ended, out.Bytes())
 		}
 	}
 }

@@ -1,4 +1,4 @@
-// Goes on without its main thread, with a child, and ignores what asks it to end. With an argument a child does so, and its parent ends.
+// Goes on without its main thread, with a child, and ignores what asks it to end. With an argument a child does so, and its parent ends; with two it stays.
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -29,6 +29,8 @@ int main(int argc, char **argv) {
 	if (argc > 1 && fork()) {
 		while (access(getenv("READY"), F_OK))
 			usleep(1000);
+		if (argc > 2)
+			pause();
 		return 7;
 	}
 	leader = pthread_self();
