@@ -98,8 +98,8 @@ func twoSessions(serverFlags, server, clientFlags, client string) error {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- s.Wait() }()
-	// A client that comes before its server ends at once, and is started again. If one fails that met
-	// the server, its output tells why, and not that of the next, which finds none.
+	// A client that comes before its server ends at once, and is started again. If one fails that
+	// met the server, its output tells why, and not that of the next, which finds none.
 	var met []byte
 	for begin := time.Now(); ; time.Sleep(200 * time.Millisecond) {
 		b, err := session(clientFlags, client).CombinedOutput()
